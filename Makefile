@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Front door of the project: `make` lists what can be done. The build itself is CMake's.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test test-cpp test-python test-full bench format lint clean
+
+VENV := build/venv/bin
+JOBS ?= $(shell nproc)
+CXX_FILES = $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | \
+	  awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: ## install what build and tests need (packages, build/venv, our package in it)
+	@tools/setup.sh
+
+build: ## build the C++ library and its tests (preset dev)
+	@tools/setup.sh --system
+	@cmake --preset dev --log-level=WARNING
+	@cmake --build --preset dev --parallel $(JOBS)
+
+demo: setup ## record a small MLX training run and report what held its peak
+	@mkdir -p build/demo
+	$(VENV)/strandline run -o build/demo/snapshot.pickle --json build/demo/report.json \
+	  examples/mlx_char_transformer.py
+
+test: test-cpp test-python ## set up, build and run the fast tests
+
+test-cpp: build
+	@ctest --preset dev
+
+test-python: setup
+	@tools/run_pytest.sh
+
+test-full: test ## the fast tests, then the long ones and both sanitizers
+	@tools/run_sanitized.sh asan
+	@tools/run_sanitized.sh tsan
+	@tools/run_pytest.sh -m full
+
+bench: setup ## run every bench/<question>/run in turn
+	@cmake --preset release >/dev/null && cmake --build --preset release --parallel $(JOBS)
+	@tools/run_benches.sh
+
+format: setup ## format C++ and Python in place
+	@tools/format.sh
+
+lint: setup ## check format, includes and clang-tidy on changed files
+	@tools/setup.sh --system --lint
+	@tools/format.sh --check
+	@$(VENV)/python tools/check_includes.py
+	@tools/tidy_changed.sh
+
+clean: ## remove build/
+	@rm -rf build

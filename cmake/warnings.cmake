@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# strandline_target_warnings(<target>): the warnings of the project, in one place.
+
+function(strandline_target_warnings target)
+  set(warnings
+      -Wall -Wextra -Wpedantic
+      -Wconversion -Wsign-conversion -Wshadow -Wundef
+      -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wcast-align -Wcast-qual
+      -Wformat=2 -Wextra-semi -Wimplicit-fallthrough -Wunused)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    list(APPEND warnings -Wthread-safety -Wthread-safety-negative)
+  else()
+    list(APPEND warnings -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wsuggest-override)
+  endif()
+  if(STRANDLINE_WERROR)
+    list(APPEND warnings -Werror)
+  endif()
+  target_compile_options(${target} PRIVATE ${warnings})
+endfunction()

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Installs what the build and the tests need, and nothing that is there already:
+#   1. Debian or Ubuntu packages, through apt (with sudo when not root);
+#   2. build/venv: a CPython 3.11 to 3.13 that has its headers, with tools/requirements.txt;
+#   3. our own package in it, again whenever a source of it changed.
+# Usage: tools/setup.sh [--system] [--lint]
+#   --system   only step 1          --lint   step 1 also brings clang-tidy
+# The interpreter may be chosen with PYTHON=/path/to/python.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+VENV=build/venv
+STAMPS=build/stamps
+
+# What must be there | the package that brings it.
+SYSTEM_NEEDS=(
+  "command:g++|g++" "command:make|make" "command:cmake|cmake" "command:ninja|ninja-build"
+  "command:git|git" "command:ccache|ccache"
+  "header:fmt/format.h|libfmt-dev" "header:CLI/CLI.hpp|libcli11-dev"
+  "header:nlohmann/json.hpp|nlohmann-json3-dev" "header:gtest/gtest.h|libgtest-dev"
+  "header:gmock/gmock.h|libgmock-dev" "header:benchmark/benchmark.h|libbenchmark-dev"
+)
+LINT_NEEDS=("command:clang++|clang" "command:clang-tidy|clang-tidy")
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+present() {  # present command:NAME | header:PATH
+  case $1 in
+    command:*) command -v "${1#command:}" >/dev/null ;;
+    header:*) [[ -e /usr/include/${1#header:} || -e /usr/local/include/${1#header:} ]] ;;
+  esac
+}
+
+apt_install() {
+  local sudo=()
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null || die "not root and no sudo; install these first: $*"
+    sudo=(sudo)
+  fi
+  command -v apt-get >/dev/null ||
+    die "no apt-get here; install what these Debian packages hold, then try again: $*"
+  say "apt: installing $*"
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+}
+
+install_system() {
+  local missing=() need
+  for need in "$@"; do
+    present "${need%%|*}" || missing+=("${need#*|}")
+  done
+  [[ ${#missing[@]} -eq 0 ]] || apt_install "${missing[@]}"
+}
+
+# A supported CPython with headers and venv; launchers such as pyenv's may exist and still fail.
+usable_python() {
+  "$1" - 2>/dev/null <<'PY'
+import ensurepip, os, sys, sysconfig, venv
+headers = os.path.join(sysconfig.get_paths()["include"], "Python.h")
+ok = (3, 11) <= sys.version_info[:2] <= (3, 13) and os.path.exists(headers)
+sys.exit(not (ok and sys.implementation.name == "cpython"))
+PY
+}
+
+find_python() {
+  if [[ -n ${PYTHON:-} ]]; then
+    usable_python "$PYTHON" || die "PYTHON=$PYTHON is no CPython 3.11 to 3.13 with headers and venv"
+    echo "$PYTHON"
+    return
+  fi
+  local candidate
+  for candidate in python3.13 python3.12 python3.11 python3 \
+      "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[321]*/bin/python3; do
+    if usable_python "$candidate"; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+make_venv() {
+  local python
+  if ! python=$(find_python); then
+    [[ -z ${PYTHON:-} ]] || exit 1
+    apt_install python3 python3-dev python3-venv
+    python=$(find_python) || die "no CPython 3.11 to 3.13 with headers; set PYTHON=/path/to/python"
+  fi
+  say "venv: $("$python" --version) ($python) in $VENV"
+  rm -rf "$VENV"
+  "$python" -m venv "$VENV"
+}
+
+install_requirements() {
+  local stamp=$STAMPS/requirements
+  if [[ -x $VENV/bin/python ]] && cmp -s tools/requirements.txt "$stamp" &&
+      { [[ -z ${PYTHON:-} ]] || same_python; }; then
+    return
+  fi
+  rm -f "$stamp" "$STAMPS/package"
+  make_venv
+  say "venv: installing tools/requirements.txt"
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt
+  cp tools/requirements.txt "$stamp"
+}
+
+same_python() {
+  local of='import sys; print(sys.base_prefix, sys.version)'
+  [[ $("$PYTHON" -c "$of") == "$("$VENV/bin/python" -c "$of")" ]]
+}
+
+# Names, sizes and times of everything the package is made of.
+package_state() {
+  find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src python adapters \
+    -type f ! -name '*.pyc' -printf '%p %s %T@\n' 2>/dev/null | sort | sha256sum
+}
+
+install_package() {
+  local stamp=$STAMPS/package state
+  state=$(package_state)
+  if [[ -e $stamp && $(<"$stamp") == "$state" ]]; then
+    return
+  fi
+  say "package: building and installing strandline (log: build/package.log)"
+  if ! "$VENV/bin/python" -m pip install --disable-pip-version-check --no-build-isolation \
+      --no-deps --force-reinstall --verbose . >build/package.log 2>&1; then
+    tail -n 60 build/package.log >&2
+    die "the package did not build"
+  fi
+  echo "$state" >"$stamp"
+}
+
+main() {
+  local system_only=0 needs=("${SYSTEM_NEEDS[@]}") argument
+  for argument in "$@"; do
+    case $argument in
+      --system) system_only=1 ;;
+      --lint) needs+=("${LINT_NEEDS[@]}") ;;
+      *) die "unknown argument $argument" ;;
+    esac
+  done
+  install_system "${needs[@]}"
+  [[ $system_only -eq 0 ]] || return 0
+  mkdir -p "$STAMPS"
+  install_requirements
+  install_package
+}
+
+main "$@"
