@@ -9,7 +9,7 @@ function(strandline_target_warnings target)
       -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wcast-align -Wcast-qual
       -Wformat=2 -Wextra-semi -Wimplicit-fallthrough -Wunused)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    list(APPEND warnings -Wthread-safety -Wthread-safety-negative)
+    list(APPEND warnings -Wthread-safety)
   else()
     list(APPEND warnings -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wsuggest-override)
   endif()
