@@ -43,11 +43,12 @@ bench: setup ## run every bench/<question>/run in turn
 	@cmake --preset release >/dev/null && cmake --build --preset release --parallel $(JOBS)
 	@tools/run_benches.sh
 
-format: setup ## format C++ and Python in place
+format: ## format C++ and Python in place
+	@tools/setup.sh --venv
 	@tools/format.sh
 
-lint: setup ## check format, includes and clang-tidy on changed files
-	@tools/setup.sh --system --lint
+lint: ## check format, includes and clang-tidy on changed files
+	@tools/setup.sh --venv --lint
 	@tools/format.sh --check
 	@$(VENV)/python tools/check_includes.py
 	@tools/tidy_changed.sh

@@ -5,14 +5,26 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-files() { git ls-files -z --cached --others --exclude-standard -- "$@"; }
+bin=build/venv/bin
+status=0
+# on PATTERN... -- COMMAND...: runs the command on the project's files of these names.
+on() {
+  local patterns=() file found=()
+  while [[ $1 != -- ]]; do patterns+=("$1"); shift; done
+  shift
+  while IFS= read -r -d '' file; do
+    [[ -e $file ]] && found+=("$file")
+  done < <(git ls-files -z --cached --others --exclude-standard -- "${patterns[@]}")
+  [[ ${#found[@]} -eq 0 ]] || "$@" "${found[@]}" || status=1
+}
 
 if [[ ${1:-} == --check ]]; then
-  files '*.h' '*.cpp' | xargs -0 -r build/venv/bin/clang-format --dry-run -Werror
-  files '*.py' '*.pyi' | xargs -0 -r build/venv/bin/ruff format --quiet --diff
-  files '*.py' | xargs -0 -r build/venv/bin/ruff check --quiet
+  on '*.h' '*.cpp' -- "$bin/clang-format" --dry-run -Werror
+  on '*.py' '*.pyi' -- "$bin/ruff" format --quiet --diff
+  on '*.py' -- "$bin/ruff" check --quiet
 else
-  files '*.h' '*.cpp' | xargs -0 -r build/venv/bin/clang-format -i
-  files '*.py' '*.pyi' | xargs -0 -r build/venv/bin/ruff format --quiet
-  files '*.py' | xargs -0 -r build/venv/bin/ruff check --quiet --fix
+  on '*.h' '*.cpp' -- "$bin/clang-format" -i
+  on '*.py' '*.pyi' -- "$bin/ruff" format --quiet
+  on '*.py' -- "$bin/ruff" check --quiet --fix
 fi
+exit "$status"

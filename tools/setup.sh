@@ -3,8 +3,9 @@
 #   1. Debian or Ubuntu packages, through apt (with sudo when not root);
 #   2. build/venv: a CPython 3.11 to 3.13 that has its headers, with tools/requirements.txt;
 #   3. our own package in it, again whenever a source of it changed.
-# Usage: tools/setup.sh [--system] [--lint]
-#   --system   only step 1          --lint   step 1 also brings clang-tidy
+# Usage: tools/setup.sh [--system | --venv] [--lint]
+#   --system   only step 1          --venv   only steps 1 and 2
+#   --lint     step 1 also brings clang and clang-tidy
 # The interpreter may be chosen with PYTHON=/path/to/python.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -134,18 +135,20 @@ install_package() {
 }
 
 main() {
-  local system_only=0 needs=("${SYSTEM_NEEDS[@]}") argument
+  local steps=3 needs=("${SYSTEM_NEEDS[@]}") argument
   for argument in "$@"; do
     case $argument in
-      --system) system_only=1 ;;
+      --system) steps=1 ;;
+      --venv) steps=2 ;;
       --lint) needs+=("${LINT_NEEDS[@]}") ;;
       *) die "unknown argument $argument" ;;
     esac
   done
   install_system "${needs[@]}"
-  [[ $system_only -eq 0 ]] || return 0
+  [[ $steps -ge 2 ]] || return 0
   mkdir -p "$STAMPS"
   install_requirements
+  [[ $steps -ge 3 ]] || return 0
   install_package
 }
 
