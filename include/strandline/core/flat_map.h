@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open-addressing map from non-zero 64-bit keys (addresses, fingerprints) to small values.
+// Linear probing with backward-shift deletion: no tombstones, so a table that lives through
+// millions of insertions and removals stays as fast as a fresh one. Not synchronised.
+//
+//   invariant: load <= 3/4; every key is reachable from its home slot without crossing an empty one
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace strandline {
+
+/// Spreads the bits of addresses, whose low and high bits hardly vary.
+constexpr std::uint64_t mix_bits(std::uint64_t x) noexcept {
+  x ^= x >> 32;
+  x *= 0x9E3779B97F4A7C15ULL;
+  x ^= x >> 29;
+  return x;
+}
+
+template <typename Value>
+class FlatMap {
+ public:
+  FlatMap() : slots_(kFirstCapacity) {}
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t memory_bytes() const noexcept { return slots_.size() * sizeof(Slot); }
+
+  Value* find(std::uint64_t key) noexcept {
+    for (std::size_t i = home(key);; i = next(i)) {
+      if (slots_[i].key == key) return &slots_[i].value;
+      if (slots_[i].key == 0) return nullptr;
+    }
+  }
+  const Value* find(std::uint64_t key) const noexcept {
+    return const_cast<FlatMap*>(this)->find(key);
+  }
+
+  /// The value under `key` (not 0), made by default when absent. The reference lasts until the
+  /// next insertion or removal.
+  Value& operator[](std::uint64_t key) {
+    if ((size_ + 1) * 4 > slots_.size() * 3) grow();
+    std::size_t i = home(key);
+    while (slots_[i].key != key) {
+      if (slots_[i].key == 0) {
+        slots_[i].key = key;
+        ++size_;
+        break;
+      }
+      i = next(i);
+    }
+    return slots_[i].value;
+  }
+
+  bool erase(std::uint64_t key) noexcept {
+    std::size_t hole = home(key);
+    while (slots_[hole].key != key) {
+      if (slots_[hole].key == 0) return false;
+      hole = next(hole);
+    }
+    for (std::size_t i = next(hole); slots_[i].key != 0; i = next(i)) {
+      // A later entry may move into the hole unless its home lies after the hole.
+      if (distance(home(slots_[i].key), i) >= distance(hole, i)) {
+        slots_[hole] = std::move(slots_[i]);
+        hole = i;
+      }
+    }
+    slots_[hole] = Slot{};
+    --size_;
+    return true;
+  }
+
+  void clear() {
+    slots_.assign(kFirstCapacity, Slot{});
+    size_ = 0;
+  }
+
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key != 0) visit(slot.key, slot.value);
+    }
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    Value value{};
+  };
+  static constexpr std::size_t kFirstCapacity = 64;
+
+  std::size_t home(std::uint64_t key) const noexcept {
+    return static_cast<std::size_t>(mix_bits(key)) & (slots_.size() - 1);
+  }
+  std::size_t next(std::size_t i) const noexcept { return (i + 1) & (slots_.size() - 1); }
+  std::size_t distance(std::size_t from, std::size_t to) const noexcept {
+    return (to - from) & (slots_.size() - 1);
+  }
+
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (Slot& slot : old) {
+      if (slot.key == 0) continue;
+      std::size_t i = home(slot.key);
+      while (slots_[i].key != 0) i = next(i);
+      slots_[i] = std::move(slot);
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace strandline

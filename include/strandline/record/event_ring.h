@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring: the last `max_entries` events. Address space is reserved once and pages are committed by
+// the system when first written, so a short run costs little and a long one stays constant.
+// Not synchronised; the recorder's lock guards it.
+//
+//   sequence numbers count from 1 and never repeat; event n lies at (n - 1) % capacity
+//   kept: [first_sequence, next_sequence), at most capacity of them
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strandline/core/export.h"
+#include "strandline/record/event.h"
+
+namespace strandline::record {
+
+class STRANDLINE_API EventRing {
+ public:
+  /// Throws InvalidArgument for 0 or more than 2^32 entries, OutOfMemory when the address space
+  /// cannot be reserved.
+  explicit EventRing(std::uint64_t max_entries);
+  ~EventRing();
+  EventRing(const EventRing&) = delete;
+  EventRing& operator=(const EventRing&) = delete;
+
+  std::uint64_t append(const Event& event) noexcept {
+    events_[at_] = event;
+    if (++at_ == capacity_) at_ = 0;
+    return next_++;
+  }
+
+  /// The event of a sequence number that is still kept, else null.
+  Event* find(std::uint64_t sequence) noexcept {
+    if (sequence < first_sequence() || sequence >= next_) return nullptr;
+    return &events_[static_cast<std::size_t>((at_ + capacity_ - (next_ - sequence)) % capacity_)];
+  }
+
+  std::uint64_t capacity() const noexcept { return capacity_; }
+  std::uint64_t next_sequence() const noexcept { return next_; }
+  std::uint64_t first_sequence() const noexcept {
+    const std::uint64_t since_clear = next_ - start_;
+    return since_clear > capacity_ ? next_ - capacity_ : start_;
+  }
+  std::uint64_t size() const noexcept { return next_ - first_sequence(); }
+  std::uint64_t overwritten() const noexcept { return first_sequence() - start_; }
+
+  /// Copies events [from, next_sequence) that are still kept; `out` should have the capacity.
+  void copy_since(std::uint64_t from, std::vector<Event>& out) const;
+  /// Forgets all events; sequence numbers go on.
+  void clear() noexcept;
+
+ private:
+  Event* events_ = nullptr;
+  std::size_t at_ = 0;  // where the next event goes
+  std::uint64_t capacity_;
+  std::uint64_t next_ = 1;
+  std::uint64_t start_ = 1;  // first sequence number after the last clear
+};
+
+}  // namespace strandline::record

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of capture sources: appended under a lock, read without one.
+#include "strandline/record/capture.h"
+
+#include <array>
+#include <atomic>
+
+#include "strandline/core/error.h"
+#include "strandline/core/mutex.h"
+
+namespace strandline::record {
+namespace {
+
+constexpr std::size_t kMaxSources = 16;
+
+struct SourceList {
+  Mutex mutex;
+  std::array<std::atomic<CaptureSource*>, kMaxSources> sources{};
+  std::atomic<std::size_t> count{0};
+};
+
+// Leaked: threads may capture while the process ends.
+SourceList& source_list() noexcept {
+  static SourceList& list = *new SourceList;
+  return list;
+}
+
+const CaptureSource* gathering_source(std::uint16_t& index) noexcept {
+  SourceList& list = source_list();
+  const std::size_t count = list.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    const CaptureSource* source = list.sources[i].load(std::memory_order_relaxed);
+    if (source->can_gather()) {
+      index = static_cast<std::uint16_t>(i);
+      return source;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
+  if (source == nullptr) {
+    throw InvalidArgument(error_message("register_capture_source", "capture source", "null",
+                                        "a source"));
+  }
+  SourceList& list = source_list();
+  const LockGuard guard(list.mutex);
+  const std::size_t index = list.count.load(std::memory_order_relaxed);
+  if (index == kMaxSources) {
+    throw OutOfRange(error_message("register_capture_source", "number of capture sources", "17",
+                                   "at most 16"));
+  }
+  list.sources[index].store(source.release(), std::memory_order_relaxed);
+  list.count.store(index + 1, std::memory_order_release);
+  return static_cast<std::uint16_t>(index);
+}
+
+TracebackId capture_traceback(TracebackTable& table) noexcept {
+  std::uint16_t index = 0;
+  const CaptureSource* source = gathering_source(index);
+  if (source == nullptr) return {};
+  return const_cast<CaptureSource*>(source)->gather(table, index);
+}
+
+bool can_capture() noexcept {
+  std::uint16_t index = 0;
+  return gathering_source(index) != nullptr;
+}
+
+Frame resolve_frame(const RawFrame& frame) {
+  SourceList& list = source_list();
+  if (frame.source < list.count.load(std::memory_order_acquire)) {
+    return list.sources[frame.source].load(std::memory_order_relaxed)->resolve(frame);
+  }
+  return {.file = "??", .function = "??", .line = 0};
+}
+
+std::string capture_sources_text() {
+  SourceList& list = source_list();
+  std::string text;
+  const std::size_t count = list.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i != 0) text += ", ";
+    text += list.sources[i].load(std::memory_order_relaxed)->name();
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace strandline::record

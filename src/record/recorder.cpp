@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder: what allocators and adapters write. Switching, reading and sinks are in
+// recorder_control.cpp and sink_pump.cpp.
+#include "strandline/record/recorder.h"
+
+#include <exception>
+#include <pthread.h>
+
+#include "fault.h"
+#include "strandline/record/capture.h"
+
+namespace strandline::record {
+
+namespace detail {
+std::atomic<Mode> g_mode{Mode::off};
+}
+
+namespace {
+
+constexpr std::size_t kMaxPhases = 100'000;
+
+// The ids an allocation gets: those of the open scope; without one, what this thread can tell.
+Holder holder_from_thread(Tables& tables, std::uint64_t requested, Stacks stacks) noexcept {
+  const ThreadState& state = thread_state();
+  Holder holder{.label = state.label, .view_bytes = requested};
+  if (state.scope == nullptr) {
+    if (stacks != Stacks::none) holder.traceback = capture_traceback(tables.tracebacks);
+    return holder;
+  }
+  const OpContext& scope = *state.scope;
+  holder.op = scope.op;
+  holder.traceback = scope.traceback;
+  if (scope.label) holder.label = scope.label;
+  if (scope.layout_of != nullptr) holder.layout = scope.layout_of(scope.outputs, requested);
+  return holder;
+}
+
+Event event_of(Action action, const LiveBlock& block) noexcept {
+  return {.address = block.address,
+          .size = block.size,
+          .requested = block.requested,
+          .traceback = block.holder.traceback,
+          .op = block.holder.op,
+          .label = block.holder.label,
+          .layout = block.holder.layout,
+          .owner = block.owner,
+          .stream = block.stream,
+          .pool = block.pool,
+          .device = block.device,
+          .action = action};
+}
+
+}  // namespace
+
+Recorder::Recorder() : phases_(kMaxPhases) {
+  // A forked child must not touch locks that other threads of the parent may have held. The parent
+  // counts it.
+  pthread_atfork(
+      nullptr, [] { recorder().count_fork(); },
+      [] { detail::g_mode.store(Mode::dead, std::memory_order_relaxed); });
+}
+
+Recorder& recorder() noexcept {
+  static Recorder& instance = *new Recorder;
+  return instance;
+}
+
+std::uint64_t Recorder::append(Event& event) {
+  event.ticks = clock_ticks();
+  event.thread = thread_number();
+  const auto action = static_cast<std::size_t>(event.action);
+  ++counters_.events[action];
+  counters_.bytes[action] += event.size;
+  return ring_->append(event);
+}
+
+void Recorder::note_alloc(const Allocation& allocation) noexcept {
+  const Mode mode = detail::g_mode.load(std::memory_order_relaxed);
+  if (mode == Mode::dead) return;
+  guarded("note_alloc", [&] {
+    Holder holder;
+    if (mode == Mode::on) {
+      holder = holder_from_thread(tables_, allocation.requested,
+                                  stacks_.load(std::memory_order_relaxed));
+    }
+    const LockGuard guard(mutex_);
+    write_alloc(allocation, holder);
+  });
+}
+
+void Recorder::write_alloc(const Allocation& allocation, const Holder& holder) {
+  LiveBlock block{.address = allocation.address,
+                  .size = allocation.size,
+                  .requested = allocation.requested,
+                  .holder = holder,
+                  .owner = allocation.owner,
+                  .stream = allocation.stream,
+                  .pool = allocation.pool,
+                  .thread = thread_number(),
+                  .device = allocation.device};
+  // Asked again under the lock: a switch between the caller's test and here must not lose a block.
+  if (!recording() || ring_ == nullptr) {
+    live_.add(block);
+    return;
+  }
+  block.action = allocation.action;
+  block.hidden = allocation.requested < options_.min_size;
+  Event event = event_of(allocation.action, block);
+  if (block.hidden) {
+    ++counters_.dropped_below_min_size;
+    counters_.dropped_bytes += block.size;
+    event.ticks = clock_ticks();
+    block.alloc_sequence = ring_->next_sequence();
+  } else {
+    block.alloc_sequence = append(event);
+    ThreadState& state = thread_state();
+    state.last_alloc_address = block.address;
+    state.last_alloc_sequence = block.alloc_sequence;
+  }
+  block.alloc_ticks = event.ticks;
+  live_.add(block);
+  live_.update_peaks(block.alloc_sequence, event.ticks);
+  phases_.note_active(live_.active(Measure::capacity));
+}
+
+void Recorder::note_free(const Release& release) noexcept {
+  if (!tracking()) return;
+  guarded("note_free", [&] {
+    const LockGuard guard(mutex_);
+    LiveBlock block{.address = release.address, .size = release.size, .device = release.device};
+    const bool known = live_.remove(release.address, block);
+    if (!recording() || ring_ == nullptr) return;
+    if (block.hidden) {
+      ++counters_.dropped_below_min_size;
+      return;
+    }
+    if (!known) ++counters_.orphan_frees;
+    Event event = event_of(release.action, block);
+    if (release.stream) event.stream = release.stream;
+    append(event);
+  });
+}
+
+void Recorder::note_segment(Action action, std::uint64_t address, std::uint64_t size,
+                            StreamId stream, PoolId pool, std::uint8_t device) noexcept {
+  if (!recording()) return;
+  guarded("note_segment", [&] {
+    const LockGuard guard(mutex_);
+    if (!recording()) return;
+    Event event{.address = address,
+                .size = size,
+                .stream = stream,
+                .pool = pool,
+                .device = device,
+                .action = action};
+    append(event);
+  });
+}
+
+void Recorder::note_oom(std::uint64_t requested, std::uint64_t device_free, StreamId stream,
+                        std::uint8_t device) noexcept {
+  if (!recording()) return;
+  guarded("note_oom", [&] {
+    const Holder holder = holder_from_thread(tables_, requested,
+                                             stacks_.load(std::memory_order_relaxed));
+    const LockGuard guard(mutex_);
+    if (!recording()) return;
+    Event event{.address = device_free,
+                .requested = requested,
+                .traceback = holder.traceback,
+                .op = holder.op,
+                .label = holder.label,
+                .layout = holder.layout,
+                .stream = stream,
+                .device = device,
+                .action = Action::oom};
+    append(event);
+  });
+}
+
+void Recorder::bind(std::uint64_t address, ArrayKey array, const Holder& holder) noexcept {
+  if (!recording()) return;
+  guarded("bind", [&] {
+    const LockGuard guard(mutex_);
+    if (!recording()) return;
+    const LiveBlock* before = live_.block_of(array);
+    if (before != nullptr && before->address != address) {
+      if (const LiveBlock* changed = live_.leave(array)) write_holder(*changed);
+    }
+    bind_unlocked(address, array, holder);
+  });
+}
+
+void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder& holder) {
+  switch (live_.bind(address, array, holder)) {
+    case LiveBlocks::Bound::unknown_block:
+      ++counters_.unknown_binds;
+      return;
+    case LiveBlocks::Bound::already_bound:
+    case LiveBlocks::Bound::further_sharer:
+      return;
+    case LiveBlocks::Bound::first_sharer:
+      break;
+  }
+  live_.amend_holder(address, holder);
+  const ThreadState& state = thread_state();
+  const LiveBlock& block = *live_.find(address);
+  // What a sink has been given cannot be completed any more.
+  Event* last = state.last_alloc_address == address &&
+                        state.last_alloc_sequence == block.alloc_sequence &&
+                        block.alloc_sequence >= delivered_
+                    ? ring_->find(block.alloc_sequence)
+                    : nullptr;
+  if (last == nullptr) {
+    write_holder(block);
+    return;
+  }
+  last->traceback = holder.traceback;
+  last->op = holder.op;
+  last->layout = holder.layout;
+  last->label = holder.label;
+}
+
+void Recorder::leave(ArrayKey array) noexcept {
+  if (!tracking()) return;
+  guarded("leave", [&] {
+    const LockGuard guard(mutex_);
+    if (const LiveBlock* changed = live_.leave(array)) write_holder(*changed);
+  });
+}
+
+void Recorder::write_holder(const LiveBlock& block) {
+  if (!recording() || ring_ == nullptr || block.hidden) return;
+  Event event = event_of(Action::holder, block);
+  event.size = block.holder.view_bytes;
+  event.requested = block.holder.view_offset;
+  append(event);
+}
+
+bool Recorder::annotate(std::uint64_t address, LabelId label) noexcept {
+  if (!recording()) return false;
+  bool found = false;
+  guarded("annotate", [&] {
+    const LockGuard guard(mutex_);
+    const LiveBlock* block = live_.set_label(address, label);
+    found = block != nullptr;
+    if (found) write_annotation(*block);
+  });
+  return found;
+}
+
+bool Recorder::annotate_array(ArrayKey array, LabelId label) noexcept {
+  if (!recording()) return false;
+  bool found = false;
+  guarded("annotate_array", [&] {
+    const LockGuard guard(mutex_);
+    live_.set_sharer_label(array, label);
+    const LiveBlock* block = live_.block_of(array);
+    found = block != nullptr;
+    if (!found || block->holder.label == label) return;
+    write_annotation(*live_.set_label(block->address, label));
+  });
+  return found;
+}
+
+void Recorder::write_annotation(const LiveBlock& block) {
+  if (!recording() || ring_ == nullptr || block.hidden) return;
+  Event event = event_of(Action::annotate, block);
+  append(event);
+}
+
+void Recorder::mark_snapshot() noexcept {
+  if (!recording()) return;
+  guarded("mark_snapshot", [&] {
+    const LockGuard guard(mutex_);
+    if (!recording()) return;
+    Event event{.size = live_.active(Measure::capacity), .action = Action::snapshot};
+    append(event);
+  });
+}
+
+}  // namespace strandline::record

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder: switching, phases, reading, faults.
+#include <cstdio>
+
+#include "fault.h"
+#include "strandline/core/error.h"
+#include "strandline/record/recorder.h"
+
+namespace strandline::record {
+
+void Recorder::start(const RecordOptions& options) {
+  std::unique_ptr<EventRing> fresh;  // reserved before the lock is taken
+  {
+    const LockGuard guard(mutex_);
+    if (detail::g_mode.load(std::memory_order_relaxed) == Mode::dead) {
+      throw InternalError(error_message("record_memory_events", "the recorder is off for good",
+                                        fault_.empty() ? "a forked process" : fault_,
+                                        "the first process, without a fault"));
+    }
+    if (ring_ == nullptr || ring_->capacity() != options.max_entries) {
+      fresh = std::make_unique<EventRing>(options.max_entries);
+    }
+  }
+  const ClockAnchor anchor = clock_anchor();
+  const LockGuard guard(mutex_);
+  if (fresh != nullptr) {
+    ring_.swap(fresh);
+    delivered_ = ring_->next_sequence();
+  }
+  options_ = options;
+  stacks_.store(options.stacks, std::memory_order_relaxed);
+  if (start_ticks_ == 0) {
+    first_anchor_ = anchor;
+    start_ticks_ = anchor.ticks;
+    // What was live before is the initial state, and the first peak.
+    live_.reset_peaks(0, anchor.ticks);
+  }
+  detail::g_mode.store(Mode::on, std::memory_order_relaxed);
+}
+
+void Recorder::stop() noexcept {
+  Mode expected = Mode::on;
+  detail::g_mode.compare_exchange_strong(expected, Mode::off, std::memory_order_relaxed);
+}
+
+void Recorder::clear_history(ClearTables clear_tables) {
+  const LockGuard guard(mutex_);
+  if (ring_ != nullptr) {
+    ring_->clear();
+    delivered_ = ring_->next_sequence();
+  }
+  phases_.clear();
+  counters_ = {};
+  if (clear_tables == ClearTables::yes) {
+    tables_.clear();
+    live_.forget_ids();
+  }
+}
+
+RecordOptions Recorder::options() const {
+  const LockGuard guard(mutex_);
+  return options_;
+}
+
+std::uint32_t Recorder::begin_phase(const std::string& name) noexcept {
+  if (!recording()) return 0;
+  std::uint32_t number = 0;
+  guarded("begin_phase", [&] {
+    const LockGuard guard(mutex_);
+    if (!recording()) return;
+    number = phases_.begin(name, thread_number(), clock_ticks(), ring_->next_sequence(),
+                           live_.active(Measure::capacity));
+  });
+  return number;
+}
+
+void Recorder::end_phase(std::uint32_t number) noexcept {
+  if (number == 0 || !tracking()) return;
+  const LockGuard guard(mutex_);
+  phases_.end(number, clock_ticks(), ring_->next_sequence(), live_.active(Measure::capacity));
+}
+
+void Recorder::reset_peak() noexcept {
+  if (!tracking()) return;
+  guarded("reset_peak", [&] {
+    const LockGuard guard(mutex_);
+    live_.reset_peaks(ring_ != nullptr ? ring_->next_sequence() - 1 : 0, clock_ticks());
+  });
+}
+
+std::uint64_t Recorder::active(Measure measure) const noexcept {
+  if (!tracking()) return 0;
+  const LockGuard guard(mutex_);
+  return live_.active(measure);
+}
+
+std::uint64_t Recorder::peak(Measure measure) const noexcept {
+  if (!tracking()) return 0;
+  const LockGuard guard(mutex_);
+  return live_.peak(measure).bytes;
+}
+
+Counters Recorder::counters() const {
+  const LockGuard guard(mutex_);
+  return counters_unlocked();
+}
+
+Counters Recorder::counters_unlocked() const {
+  Counters counters = counters_;
+  counters.events_overwritten = ring_ != nullptr ? ring_->overwritten() : 0;
+  counters.double_allocs = live_.double_allocs();
+  counters.tracebacks_truncated = tables_.tracebacks.truncated_count();
+  counters.ids_refused = tables_.refused();
+  counters.phases_refused = phases_.refused();
+  counters.forks = forks_.load(std::memory_order_relaxed);
+  return counters;
+}
+
+TracebackId Recorder::traceback_of(std::uint64_t address) const noexcept {
+  if (!tracking()) return {};
+  const LockGuard guard(mutex_);
+  const LiveBlock* block = live_.find(address);
+  return block != nullptr ? block->holder.traceback : TracebackId{};
+}
+
+std::string Recorder::fault() const {
+  const LockGuard guard(mutex_);
+  return fault_;
+}
+
+Cut Recorder::cut(Events events) {
+  Cut cut;
+  std::uint64_t expected = 0;
+  {
+    const LockGuard guard(mutex_);
+    if (events == Events::all && ring_ != nullptr) expected = ring_->size();
+  }
+  // The pages of the copy are touched before writers have to wait for it.
+  cut.events.resize(expected + expected / 16);
+  cut.events.clear();
+  {
+    const ProvidersLock providers;
+    const LockGuard guard(mutex_);
+    providers.collect(cut.segments);
+    fill_cut(cut, events);
+  }
+  cut.clock = ClockConversion(cut_anchor_first(), clock_anchor());
+  return cut;
+}
+
+void Recorder::fill_cut(Cut& cut, Events events) {
+  if (ring_ != nullptr) {
+    cut.first_sequence = ring_->first_sequence();
+    cut.next_sequence = ring_->next_sequence();
+    if (events == Events::all) ring_->copy_since(cut.first_sequence, cut.events);
+  }
+  cut.live = live_.blocks();
+  for (const Measure measure : {Measure::capacity, Measure::requested}) {
+    const auto m = static_cast<std::size_t>(measure);
+    cut.peak_set[m] = live_.peak_set(measure);
+    cut.peak[m] = live_.peak(measure);
+    cut.active[m] = live_.active(measure);
+  }
+  cut.phases = phases_.phases();
+  cut.counters = counters_unlocked();
+  cut.options = options_;
+  cut.ticks = clock_ticks();
+  cut.start_ticks = start_ticks_;
+  cut.fault = fault_;
+}
+
+ClockAnchor Recorder::cut_anchor_first() const {
+  const LockGuard guard(mutex_);
+  return first_anchor_;
+}
+
+void Recorder::count_fork() noexcept { forks_.fetch_add(1, std::memory_order_relaxed); }
+
+void Recorder::fail(const char* what) noexcept {
+  if (detail::g_mode.exchange(Mode::dead, std::memory_order_relaxed) == Mode::dead) return;
+  try {
+    const LockGuard guard(mutex_);
+    fault_ = what;
+  } catch (...) {  // no memory for the words; standard error still gets them
+  }
+  std::fprintf(stderr, "strandline: recording stopped by a fault of the recorder: %s\n", what);
+}
+
+}  // namespace strandline::record
