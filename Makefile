@@ -34,6 +34,7 @@ test-cpp: build
 test-python: setup
 	@tools/run_pytest.sh
 
+test-full: export STRANDLINE_FULL = 1
 test-full: test ## the fast tests, then the long ones and both sanitizers
 	@tools/run_sanitized.sh asan
 	@tools/run_sanitized.sh tsan

@@ -11,6 +11,9 @@
 #     makes strandline_<room>_tests of tests/<room>/*_test.cpp. It links the objects of the room
 #     and of those it uses, not the shared library: private symbols are in reach.
 #
+#   strandline_add_room_fuzzers(<room>)
+#     makes <name>_fuzz of each tests/<room>/<name>_fuzz.cpp, a libFuzzer target, likewise.
+#
 #   strandline_room_closure(<out> <room>...)
 #     the rooms named and all they use, directly or not, of those that exist.
 
@@ -91,6 +94,18 @@ function(strandline_link_rooms target)
     if(links)
       target_link_libraries(${target} PRIVATE ${links})
     endif()
+  endforeach()
+endfunction()
+
+function(strandline_add_room_fuzzers room)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${room}/*_fuzz.cpp")
+  strandline_room_closure(rooms ${room})
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM target)
+    add_executable(${target} "${source}")
+    strandline_room_settings(${target})
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    strandline_link_rooms(${target} ${rooms})
   endforeach()
 endfunction()
 

@@ -36,12 +36,12 @@ present() {  # present command:NAME | header:PATH
 
 apt_install() {
   local sudo=()
+  command -v apt-get >/dev/null ||
+    die "no apt-get here; install what these Debian packages hold, then try again: $*"
   if [[ $(id -u) -ne 0 ]]; then
     command -v sudo >/dev/null || die "not root and no sudo; install these first: $*"
     sudo=(sudo)
   fi
-  command -v apt-get >/dev/null ||
-    die "no apt-get here; install what these Debian packages hold, then try again: $*"
   say "apt: installing $*"
   "${sudo[@]}" apt-get update -qq
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
@@ -51,7 +51,10 @@ apt_install() {
 install_system() {
   local missing=() need
   for need in "$@"; do
-    present "${need%%|*}" || missing+=("${need#*|}")
+    present "${need%%|*}" && continue
+    # Without apt a header may lie where only find_package looks; CMake says so if it does not.
+    [[ $need == header:* ]] && ! command -v apt-get >/dev/null && continue
+    missing+=("${need#*|}")
   done
   [[ ${#missing[@]} -eq 0 ]] || apt_install "${missing[@]}"
 }
@@ -72,9 +75,9 @@ find_python() {
     echo "$PYTHON"
     return
   fi
-  local candidate
+  local pyenv=${PYENV_ROOT:-${HOME:-}/.pyenv}/versions candidate
   for candidate in python3.13 python3.12 python3.11 python3 \
-      "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[321]*/bin/python3; do
+      "$pyenv"/3.13*/bin/python3 "$pyenv"/3.12*/bin/python3 "$pyenv"/3.11*/bin/python3; do
     if usable_python "$candidate"; then
       echo "$candidate"
       return
@@ -115,8 +118,11 @@ same_python() {
 
 # Names, sizes and times of everything the package is made of.
 package_state() {
-  find CMakeLists.txt pyproject.toml README.md LICENSE cmake include src python adapters \
-    -type f ! -name '*.pyc' -printf '%p %s %T@\n' 2>/dev/null | sort | sha256sum
+  local parts=() part
+  for part in CMakeLists.txt pyproject.toml README.md LICENSE cmake include src python adapters; do
+    [[ -e $part ]] && parts+=("$part")
+  done
+  find "${parts[@]}" -type f ! -name '*.pyc' -printf '%p %s %T@\n' | LC_ALL=C sort | sha256sum
 }
 
 install_package() {
@@ -126,8 +132,8 @@ install_package() {
     return
   fi
   say "package: building and installing strandline (log: build/package.log)"
-  if ! "$VENV/bin/python" -m pip install --disable-pip-version-check --no-build-isolation \
-      --no-deps --force-reinstall --verbose . >build/package.log 2>&1; then
+  if ! CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$VENV/bin/python" -m pip install --disable-pip-version-check \
+      --no-build-isolation --no-deps --force-reinstall --verbose . >build/package.log 2>&1; then
     tail -n 60 build/package.log >&2
     die "the package did not build"
   fi

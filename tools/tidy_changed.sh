@@ -79,7 +79,8 @@ main() {
   echo "clang-tidy: ${#sources[@]} of $total changed sources"
   [[ ${#sources[@]} -gt 0 ]] || return 0
   printf '%s\0' "${sources[@]}" |
-    xargs -0 -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p "$build" --quiet
+    xargs -0 -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p "$build" --quiet \
+      2> >(grep -v 'warnings.* generated' >&2)
 }
 
 main "$@"
