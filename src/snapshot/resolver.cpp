@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids of the recorder's tables to numbers of the snapshot's.
+#include "snapshot/resolver.h"
+
+#include "strandline/record/capture.h"
+
+namespace strandline::snapshot {
+
+ResolvedStack Resolver::stack(TracebackId id) {
+  if (!id) return {};
+  if (const auto known = stacks_.find(id.value); known != stacks_.end()) return known->second;
+  const TracebackId calling = tables_.tracebacks.calling(id);
+  const TracebackId forward = tables_.tracebacks.forward(id);
+  const ResolvedStack resolved{
+      .calling = calling == id ? resolve_stack(id) : stack(calling).calling,
+      .forward = forward && forward != id ? stack(forward).calling : StackId{},
+  };
+  stacks_.emplace(id.value, resolved);
+  return resolved;
+}
+
+StackId Resolver::resolve_stack(TracebackId id) {
+  const std::vector<record::RawFrame> innermost_first = tables_.tracebacks.frames(id);
+  StackId stack;
+  for (auto raw = innermost_first.rbegin(); raw != innermost_first.rend(); ++raw) {
+    stack = snapshot_.stacks.child(stack, frame(*raw));
+  }
+  return stack;
+}
+
+FrameId Resolver::frame(const record::RawFrame& raw) {
+  const auto [entry, is_new] = frames_.try_emplace(raw);
+  if (is_new) {
+    const record::Frame read = record::resolve_frame(raw);
+    const StringId file = snapshot_.strings.intern(read.file);
+    const StringId function = snapshot_.strings.intern(read.function);
+    entry->second = snapshot_.frames.intern(file, function, read.line);
+  }
+  return entry->second;
+}
+
+LayoutId Resolver::layout(LayoutId id) {
+  if (!id) return {};
+  std::uint32_t& number = slot(layouts_, id.value);
+  if (number == 0) {
+    // An id from before its table was emptied reads as an empty layout: none.
+    record::Layout read = tables_.layouts.layout(id);
+    if (read == record::Layout{}) {
+      number = 1;
+    } else {
+      snapshot_.layouts.push_back(std::move(read));
+      number = static_cast<std::uint32_t>(snapshot_.layouts.size()) + 1;
+    }
+  }
+  return LayoutId{number - 1};
+}
+
+BlockRow Resolver::block(const record::LiveBlock& live, const ClockConversion& clock) {
+  const ResolvedStack stack = this->stack(live.holder.traceback);
+  const bool before = live.action == record::Action::none;
+  return {
+      .address = live.address,
+      .size = live.size,
+      .requested = live.requested,
+      .view_bytes = live.holder.view_bytes,
+      .view_offset = live.holder.view_offset,
+      .alloc_sequence = live.alloc_sequence,
+      .alloc_time_us = live.alloc_ticks == 0 ? 0 : clock.unix_us(live.alloc_ticks),
+      .stack = stack.calling,
+      .forward = stack.forward,
+      .op = before ? snapshot_.strings.intern(kBeforeRecording) : op(live.holder.op),
+      .label = label(live.holder.label),
+      .owner = owner(live.owner),
+      .layout = layout(live.holder.layout),
+      .stream = stream(live.stream),
+      .pool = pool(live.pool),
+      .thread = live.thread,
+      .device = live.device,
+      .action = live.action,
+      .use = record::BlockUse::allocated,
+      .hidden = live.hidden,
+  };
+}
+
+}  // namespace strandline::snapshot
