@@ -36,7 +36,7 @@ def test_readme_is_short():
 
 
 def test_example_is_recorded_as_described(tmp_path):
-    for needed in ("strandline", "mlx"):
+    for needed in ("strandline", "strandline.__main__", "mlx"):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed here")
     (example,) = fenced("python")
