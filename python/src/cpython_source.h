@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The capture source over CPython's public API: right on every supported version, at one or two
+// microseconds a stack, because the API makes an object for each frame it shows.
+//
+// A frame is (code object, byte offset). A stack seen before is found by its fingerprint and leaves
+// nothing behind. A new one keeps one reference per distinct code object, for ever: a code object
+// that died would give its address, and with it the identity of its frames, to another.
+//
+// Frames from the entry outward (see `set_entry`) are left out: they belong to `strandline run`,
+// not to the program it runs.
+#pragma once
+
+#include <Python.h>
+#include <atomic>
+#include <string>
+#include <unordered_set>
+
+#include "strandline/record/capture.h"
+
+namespace strandline::python {
+
+class CpythonSource final : public record::CaptureSource {
+ public:
+  /// With the interpreter lock; captures threads of the current interpreter only.
+  CpythonSource();
+
+  std::string_view name() const noexcept override { return name_; }
+  /// The thread holds the interpreter lock and the interpreter is not shutting down.
+  bool can_gather() const noexcept override;
+  TracebackId gather(record::TracebackTable& table, std::uint16_t source) noexcept override;
+  /// Takes the interpreter lock. "??" when the interpreter is shutting down.
+  record::Frame resolve(const record::RawFrame& frame) const override;
+
+  /// Frames of this code object, and all outward of them, are dropped from now on; null: none are.
+  /// With the interpreter lock.
+  void set_entry(PyCodeObject* code);
+
+ private:
+  /// Strong references to the code of `frames`; true when all are kept. With the lock.
+  bool keep(std::span<const record::RawFrame> frames) noexcept;
+
+  const std::string name_;
+  PyInterpreterState* const interpreter_;
+  std::atomic<PyCodeObject*> entry_{nullptr};
+  std::unordered_set<PyCodeObject*> kept_;  // guarded by the interpreter lock
+};
+
+}  // namespace strandline::python

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topic: adapters, as they made themselves known to the recorder's list.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string_view>
+
+#include "bindings.h"
+#include "strandline/core/error.h"
+#include "strandline/record/adapter.h"
+#include "strandline/record/recorder.h"
+
+namespace strandline::python {
+namespace {
+
+using record::Adapter;
+
+nb::object view_object(std::string_view text) { return text_object(std::string(text)); }
+
+nb::typed<nb::dict, nb::str, int> hook_calls(const Adapter& adapter) {
+  nb::typed<nb::dict, nb::str, int> result;
+  for (const auto& [hook, calls] : adapter.hook_calls()) result[text_object(hook)] = calls;
+  return result;
+}
+
+bool label_array(Adapter& adapter, std::uint64_t key, const std::string& label) {
+  return adapter.label_array(ArrayKey{key}, record::recorder().tables().labels.intern(label));
+}
+
+nb::list list_adapters() {
+  nb::list result;
+  for (Adapter* adapter : record::adapters()) {
+    result.append(nb::cast(adapter, nb::rv_policy::reference));
+  }
+  return result;
+}
+
+}  // namespace
+
+void init_adapters(nb::module_& m) {
+  nb::class_<Adapter>(m, "Adapter", "A framework that is being recorded as it is shipped.")
+      .def_prop_ro("name", [](const Adapter& a) { return view_object(a.name()); },
+                   nb::sig("def name(self) -> str"))
+      .def_prop_ro("framework_version",
+                   [](const Adapter& a) { return view_object(a.framework_version()); },
+                   nb::sig("def framework_version(self) -> str"),
+                   "The version it was built for.")
+      .def("attach", &Adapter::attach,
+           "Binds to the framework, which is loaded by now. Raises DeviceError with what to do.")
+      .def("hook_calls", &hook_calls, "Calls each hook has seen so far, by the hook's name.")
+      .def("lost_bytes", &Adapter::lost_bytes,
+           "Bytes the framework counts as active that no block stands for.")
+      .def("label_array", &label_array, nb::arg("key"), nb::arg("label"),
+           "Labels the node of an array; False when it is unknown.");
+  m.def("adapters", &list_adapters, nb::sig("def adapters() -> list[Adapter]"),
+        "Every adapter that is loaded.");
+}
+
+}  // namespace strandline::python

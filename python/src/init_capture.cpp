@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topic: the capture source of this interpreter. It is registered once a process, when the module
+// is first loaded, and lives as long as the process.
+
+#include <memory>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings.h"
+#include "cpython_source.h"
+#include "strandline/core/error.h"
+#include "strandline/record/capture.h"
+
+namespace strandline::python {
+namespace {
+
+CpythonSource* g_source = nullptr;
+
+/// A function's code or None; the frames from it outward are left out of tracebacks.
+void set_entry(nb::handle code) {
+  if (code.is_none()) {
+    g_source->set_entry(nullptr);
+    return;
+  }
+  if (!PyCode_Check(code.ptr())) {
+    throw TypeMismatch(error_message("set_entry", "code", nb::type_name(code.type()).c_str(),
+                                     "a code object or None"));
+  }
+  g_source->set_entry(reinterpret_cast<PyCodeObject*>(code.ptr()));
+}
+
+}  // namespace
+
+void init_capture(nb::module_& m) {
+  if (g_source == nullptr) {
+    auto source = std::make_unique<CpythonSource>();
+    g_source = source.get();
+    record::register_capture_source(std::move(source));
+  }
+  m.def("set_entry", &set_entry, nb::arg("code").none(),
+        nb::sig("def set_entry(code: types.CodeType | None) -> None"),
+        "Frames of this code object and all outward of them are left out of tracebacks.");
+  m.def("can_capture", [] { return record::can_capture(); },
+        "Whether some source can tell the stack of this thread.");
+  m.def("capture_sources", [] { return record::capture_sources_text(); },
+        "Names of the capture sources, in order of preference.");
+}
+
+}  // namespace strandline::python

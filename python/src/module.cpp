@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry of strandline._native.
+
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+
+NB_MODULE(_native, m) {
+  using namespace strandline::python;
+  m.doc() = "Native half of strandline; use the functions of the package instead.";
+  m.attr("version") = STRANDLINE_VERSION;
+  init_errors(m);
+  init_recorder(m);
+  init_events(m);
+  init_labels(m);
+  init_capture(m);
+  init_adapters(m);
+  init_testing(m);
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strandline: which lines, operations and tensors held memory at the peak.
+
+    strandline run train.py                   record a program as it is
+
+    import strandline as sl
+    sl.record_memory_events()                 switch recording on
+    with sl.memory_phase("step"): ...         name a stretch of time
+    print(sl.memory_report().text())          what held the peak
+    sl.dump_snapshot("out.pickle")            for docs.pytorch.org/memory_viz
+"""
+
+from . import _native
+from .errors import DeviceError, FormatError, OutOfMemoryError
+from .labels import (
+    annotate,
+    get_memory_label,
+    memory_label,
+    memory_phase,
+    set_memory_label,
+    traceback_of,
+)
+from .recording import (
+    CaptureInfo,
+    Event,
+    capture_info,
+    clear_history,
+    get_active_memory,
+    get_counters,
+    get_memory_events,
+    get_peak_memory,
+    is_recording,
+    record_memory_events,
+    reset_peak_memory,
+)
+
+__version__: str = _native.version
+
+__all__ = [
+    "CaptureInfo",
+    "DeviceError",
+    "Event",
+    "FormatError",
+    "OutOfMemoryError",
+    "__version__",
+    "annotate",
+    "capture_info",
+    "clear_history",
+    "get_active_memory",
+    "get_counters",
+    "get_memory_events",
+    "get_memory_label",
+    "get_peak_memory",
+    "is_recording",
+    "memory_label",
+    "memory_phase",
+    "record_memory_events",
+    "reset_peak_memory",
+    "set_memory_label",
+    "traceback_of",
+]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switching the recorder on and off, and reading what it holds.
+
+There is one recorder a process. Off, it costs its allocators next to nothing.
+"""
+
+from typing import Any, Literal, TypedDict
+
+from . import _arguments, _native
+
+__all__ = [
+    "CaptureInfo",
+    "Event",
+    "TracebackFrame",
+    "capture_info",
+    "clear_history",
+    "get_active_memory",
+    "get_counters",
+    "get_memory_events",
+    "get_peak_memory",
+    "is_recording",
+    "record_memory_events",
+    "reset_peak_memory",
+]
+
+MAX_ENTRIES = 1_000_000
+MAX_ENTRIES_LIMIT = 2**32
+
+TracebackFrame = tuple[str, str, int]
+"""(filename, function, line)"""
+
+Measure = Literal["capacity", "requested"]
+
+
+class Event(TypedDict):
+    """One event; what the fields mean by action stands in docs/recorder-python.md.
+
+    Tracebacks are outermost first. Events share their lists: read them, do not change them.
+    """
+
+    action: str
+    device: int
+    stream: int
+    address: int
+    size: int
+    requested_size: int
+    time_us: int
+    op: str | None
+    traceback: list[TracebackFrame] | None
+    forward_traceback: list[TracebackFrame] | None
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    label: str | None
+    thread: int
+    pool: tuple[int, int]
+    owner: str | None
+
+
+class CaptureInfo(TypedDict):
+    """How stacks and times are taken."""
+
+    sources: str
+    clock: str
+    can_capture: bool
+
+
+def record_memory_events(
+    enabled: bool = True,
+    max_entries: int = MAX_ENTRIES,
+    min_size: int = 0,
+    stacks: Literal["python"] | None = "python",
+    file: None = None,
+) -> None:
+    """Switch recording on, or off with ``enabled=False``.
+
+    The last ``max_entries`` events are kept, 64 bytes each. Allocations smaller than ``min_size``
+    bytes are left out of the events and counted; they stay in segments and sums. ``stacks=None``
+    takes no tracebacks. What was recorded stays when recording goes off, until `clear_history`;
+    switching on again continues it, unless ``max_entries`` changes.
+
+    Raises RuntimeError where the recorder is off for good: in a forked child, and after a fault.
+    """
+    function = "record_memory_events"
+    entries = _arguments.count(function, "max_entries", max_entries, 1, MAX_ENTRIES_LIMIT)
+    smallest = _arguments.count(function, "min_size", min_size, 0)
+    _arguments.choice(function, "stacks", stacks, ("python", None))
+    if file is not None:
+        raise ValueError(
+            _arguments.message(function, "file", repr(file), "None: streaming to a file is not "
+                               "supported yet, use dump_snapshot")
+        )
+    if enabled:
+        _native.start(entries, smallest, stacks == "python")
+    else:
+        _native.stop()
+
+
+def is_recording() -> bool:
+    """Whether events are recorded now."""
+    return _native.recording()
+
+
+def get_memory_events() -> list[Event]:
+    """The events that the ring still holds, oldest first."""
+    return _native.events()  # type: ignore[return-value]
+
+
+def clear_history(*, tables: bool = False) -> None:
+    """Forget events, phases and counters; live blocks and the peak stay.
+
+    With ``tables=True`` the tables of tracebacks, names and labels are emptied as well: what is
+    live then has no traceback any more. The label of the calling thread stays in force.
+    """
+    label = _native.label()
+    _native.clear_history(tables)
+    if tables and label is not None:
+        _native.set_label(label)
+
+
+def get_active_memory(measure: Measure = "capacity") -> int:
+    """Bytes handed out and not freed, by capacity of their blocks or as requested."""
+    return _native.active_bytes(_is_requested("get_active_memory", measure))
+
+
+def get_peak_memory(measure: Measure = "capacity") -> int:
+    """The largest active since the last `reset_peak_memory`."""
+    return _native.peak_bytes(_is_requested("get_peak_memory", measure))
+
+
+def reset_peak_memory() -> None:
+    """Set the peak to what is active now."""
+    _native.reset_peak()
+
+
+def get_counters() -> dict[str, Any]:
+    """Events and bytes written by action, and everything lost, dropped or capped."""
+    return _native.counters()
+
+
+def capture_info() -> CaptureInfo:
+    """How tracebacks and times are taken in this process."""
+    clock = "CPU counter" if _native.clock_uses_cpu_counter() else "CLOCK_MONOTONIC"
+    return {
+        "sources": _native.capture_sources(),
+        "clock": clock,
+        "can_capture": _native.can_capture(),
+    }
+
+
+def _is_requested(function: str, measure: object) -> bool:
+    return _arguments.choice(function, "measure", measure, ("capacity", "requested")) == "requested"
