@@ -2,7 +2,7 @@
 """Train a small character transformer on the source of Python's own standard library.
 
 The model is a decoder-only transformer in plain MLX: rotary positions, causal multi-head attention,
-layer norm before each block, AdamW with warm-up and cosine decay. Some library modules are held out.
+layer norm before each block, AdamW with warm-up and cosine decay. Some modules are held out.
 
 The claim, which the exit status answers: after training, the loss on the held-out text is lower
 than that text's own bigram conditional entropy, the best any model reaches that looks at one
@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import mlx.core as mx
@@ -26,8 +27,9 @@ HELD_OUT_EVERY = 10  # every tenth module is held out
 HELD_OUT_CHARS = 4_096  # taken from the middle of each held-out module
 MAX_CHARS = 6_000_000  # of the library, read in the order of file names
 
-
-# --- Text -------------------------------------------------------------------------------------
+WIDTH, HEADS, LAYERS = 64, 4, 2
+CONTEXT, BATCH = 64, 16  # characters a window, windows a step
+PEAK_RATE = 6e-3
 
 
 def read_library():
@@ -57,14 +59,11 @@ def make_encoder(text):
 
 
 def bigram_entropy(tokens):
-    """Conditional entropy of a token given the one before it, in nats, from the tokens' own counts."""
+    """Entropy of a token given the one before it, in nats, by counts from these very tokens."""
     ids = tokens.tolist()
-    pairs = Counter(zip(ids, ids[1:]))
+    pairs = Counter(pairwise(ids))
     firsts = Counter(ids[:-1])
     return -sum(n * math.log(n / firsts[first]) for (first, _), n in pairs.items()) / (len(ids) - 1)
-
-
-# --- Model ------------------------------------------------------------------------------------
 
 
 class Attention(nn.Module):
@@ -114,12 +113,12 @@ class Block(nn.Module):
 
 
 class CharTransformer(nn.Module):
-    def __init__(self, vocabulary_size, width, heads, layers):
+    def __init__(self):
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary_size, width)
-        self.blocks = [Block(width, heads) for _ in range(layers)]
-        self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, vocabulary_size, bias=False)
+        self.embedding = nn.Embedding(VOCABULARY_SIZE, WIDTH)
+        self.blocks = [Block(WIDTH, HEADS) for _ in range(LAYERS)]
+        self.norm = nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, VOCABULARY_SIZE, bias=False)
 
     def __call__(self, tokens):
         x = self.embedding(tokens)
@@ -132,9 +131,6 @@ def loss_fn(model, window):
     """Mean loss in nats a character; each token of a window is predicted from those before it."""
     logits = model(window[:, :-1])
     return nn.losses.cross_entropy(logits, window[:, 1:].astype(mx.uint32), reduction="mean")
-
-
-# --- Training ---------------------------------------------------------------------------------
 
 
 class Progress:
@@ -157,32 +153,28 @@ class Progress:
         self.stream.flush()
 
 
-def sample_windows(tokens, count, length):
-    """`count` windows of `length` tokens to predict, from random places in the text."""
-    starts = mx.random.randint(0, tokens.size - length, (count, 1))
-    return tokens[starts + mx.arange(length + 1)]
+def sample_windows(tokens):
+    """A batch of windows from random places; the token before what is predicted comes with them."""
+    starts = mx.random.randint(0, tokens.size - CONTEXT, (BATCH, 1))
+    return tokens[starts + mx.arange(CONTEXT + 1)]
 
 
-def held_out_loss(model, tokens, count, length):
-    """Mean loss over the whole text, cut into windows that overlap by the one token they start from."""
-    windows = mx.arange(0, tokens.size - length, length)[:, None] + mx.arange(length + 1)
+def held_out_loss(model, tokens):
+    """Mean loss over all whole windows of the text; every token but the first is predicted once."""
+    starts = mx.arange(0, tokens.size - CONTEXT, CONTEXT)
     total = 0.0
-    for start in range(0, len(windows), count):
-        batch = tokens[windows[start : start + count]]
-        total += loss_fn(model, batch).item() * len(batch)
-    return total / len(windows)
+    for first in range(0, len(starts), BATCH):
+        windows = tokens[starts[first : first + BATCH, None] + mx.arange(CONTEXT + 1)]
+        total += loss_fn(model, windows).item() * len(windows)
+    return total / len(starts)
 
 
-def learning_rate(peak, steps):
+def learning_rate(steps):
     """Linear warm-up over the first tenth of the steps, then a cosine down to a twentieth."""
     warm_up = max(1, steps // 10)
-    return optim.join_schedules(
-        [
-            optim.linear_schedule(peak / warm_up, peak, warm_up),
-            optim.cosine_decay(peak, max(1, steps - warm_up), peak / 20),
-        ],
-        [warm_up],
-    )
+    rise = optim.linear_schedule(PEAK_RATE / warm_up, PEAK_RATE, warm_up)
+    fall = optim.cosine_decay(PEAK_RATE, max(1, steps - warm_up), PEAK_RATE / 20)
+    return optim.join_schedules([rise, fall], [warm_up])
 
 
 def make_step(model, optimizer, compiled):
@@ -201,12 +193,12 @@ def make_step(model, optimizer, compiled):
 
 
 def train(model, tokens, args):
-    optimizer = optim.AdamW(learning_rate(args.learning_rate, args.steps), betas=[0.9, 0.95])
+    optimizer = optim.AdamW(learning_rate(args.steps), betas=[0.9, 0.95])
     optimizer.init(model.trainable_parameters())
     step = make_step(model, optimizer, args.compile)
     progress = Progress(args.steps)
     for done in range(1, args.steps + 1):
-        loss = step(sample_windows(tokens, args.batch, args.context))
+        loss = step(sample_windows(tokens))
         mx.eval(loss, model.state, optimizer.state)
         progress.show(done, f"training loss {loss.item():.3f}")
 
@@ -216,12 +208,6 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=200, help="training steps (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches (%(default)s)")
     parser.add_argument("--compile", action="store_true", help="mx.compile the training step")
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--context", type=int, default=64)
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--learning-rate", type=float, default=6e-3)
     args = parser.parse_args()
     if args.steps < 1:
         parser.error("--steps must be at least 1")
@@ -234,14 +220,14 @@ def main():
     training_text, held_out_text = read_library()
     encode = make_encoder(training_text)
     training, held_out = encode(training_text), encode(held_out_text)
-    model = CharTransformer(VOCABULARY_SIZE, args.width, args.heads, args.layers)
+    model = CharTransformer()
 
     entropy = bigram_entropy(held_out)
-    before = held_out_loss(model, held_out, args.batch, args.context)
+    before = held_out_loss(model, held_out)
     started = time.monotonic()
     train(model, training, args)
     seconds = time.monotonic() - started
-    after = held_out_loss(model, held_out, args.batch, args.context)
+    after = held_out_loss(model, held_out)
 
     print(f"text                    {training.size:,} characters, {held_out.size:,} held out")
     print(f"trained                 {args.steps} steps in {seconds:.1f} s")
@@ -249,7 +235,7 @@ def main():
     print(f"held-out loss after     {after:.3f} nats/char")
     print(f"held-out bigram entropy {entropy:.3f} nats/char")
     if not after < entropy:
-        sys.exit(f"error: the loss after training does not beat the bigram entropy ({args.steps} steps)")
+        sys.exit(f"error: after {args.steps} steps the loss does not beat the bigram entropy")
 
 
 if __name__ == "__main__":

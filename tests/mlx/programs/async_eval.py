@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mx.async_eval`: pipelines, reuse while running, arrays dropped before they are ready, dependencies."""
+"""`mx.async_eval`: pipelines, reuse while running, arrays dropped before they are ready."""
 
 import mlx.core as mx
 from support.results import show

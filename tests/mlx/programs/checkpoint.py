@@ -25,12 +25,17 @@ def stack(function):
 plain, checkpointed = stack(layer)(x, w), stack(mx.checkpoint(layer))(x, w)
 show("plain", plain)
 show("checkpointed", checkpointed)
-show("equal", [mx.array_equal(a, b) for a, b in zip(plain[1][1], checkpointed[1][1])])
+show("equal", [mx.array_equal(a, b) for a, b in zip(plain[1][1], checkpointed[1][1], strict=True)])
 show("nested", stack(mx.checkpoint(mx.checkpoint(layer)))(x, w))
-show("every second", stack(lambda a, weight: mx.checkpoint(lambda b: layer(layer(b, weight), weight))(a))(x, w))
+show(
+    "every second",
+    stack(lambda a, weight: mx.checkpoint(lambda b: layer(layer(b, weight), weight))(a))(x, w),
+)
 show("value only", mx.checkpoint(layer)(x, w[0]))
 show("compiled", [mx.compile(stack(mx.checkpoint(layer)))(x + i, w)[0] for i in range(3)])
-show("second order", mx.grad(lambda a: mx.grad(lambda b: mx.checkpoint(mx.sin)(b).sum())(a).sum())(x))
+show(
+    "second order", mx.grad(lambda a: mx.grad(lambda b: mx.checkpoint(mx.sin)(b).sum())(a).sum())(x)
+)
 
 mx.random.seed(9)
 block = nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Linear(64, 16), nn.LayerNorm(16))

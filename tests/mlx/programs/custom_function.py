@@ -56,7 +56,10 @@ def refuses_vjp(primals, cotangent, output):
     raise KeyError("no gradient here")
 
 
-loss = lambda a, b: product(a, b).sum()
+def loss(a, b):
+    return product(a, b).sum()
+
+
 show("value", product(x, y))
 show("vjp", mx.grad(loss, argnums=(0, 1))(x, y))
 show("jvp", mx.jvp(lambda a, b: [product(a, b)], [x, y], [y, x]))
@@ -64,7 +67,10 @@ show("vmap", mx.vmap(product)(x, y))
 show("several", several(x))
 show("several grad", mx.grad(lambda a: several(a)[0].sum() + several(a)[1]["parts"][1].sum())(x))
 show("straight through", mx.grad(lambda a: (straight_through(a * 3) ** 2).sum())(x))
-show("compiled", [mx.compile(mx.value_and_grad(loss, argnums=(0, 1)))(x * call, y) for call in range(12)])
+show(
+    "compiled",
+    [mx.compile(mx.value_and_grad(loss, argnums=(0, 1)))(x * call, y) for call in range(12)],
+)
 show("chained", mx.grad(lambda a: product(product(a, y), straight_through(a)).sum())(x))
 show("checkpointed", mx.grad(lambda a: mx.checkpoint(product)(a, y).sum())(x))
 show_error("raises", lambda: mx.grad(lambda a: refuses(a).sum())(x))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays and functions in and out: files of every kind, NumPy, DLPack, buffers, pickles, exported functions."""
+"""Arrays and functions in and out: files, NumPy, DLPack, buffers, pickles, exports."""
 
 import copy
 import io
@@ -13,7 +13,13 @@ import numpy as np
 from support.results import show, show_error
 
 x = mx.random.normal((6, 5), key=mx.random.key(1))
-ARRAYS = {"w": x, "strided": x.T[::2], "half": x.astype(mx.bfloat16), "empty": mx.zeros((0, 3)), "one": mx.array(7)}
+ARRAYS = {
+    "w": x,
+    "strided": x.T[::2],
+    "half": x.astype(mx.bfloat16),
+    "empty": mx.zeros((0, 3)),
+    "one": mx.array(7),
+}
 
 
 def files(folder):
@@ -41,20 +47,43 @@ def exchange():
     for dtype in ("float32", "float16", "int8", "uint64", "bool", "complex64"):
         source = (np.arange(12) % 3).astype(dtype).reshape(3, 4)
         show(f"numpy {dtype}", [mx.array(source), mx.array(source.T), mx.array(source[::2, 1:])])
-    print("to numpy", np.array(x).tobytes().hex()[:48], np.asarray(x.T).strides, np.array(x, copy=False).sum())
+    print(
+        "to numpy",
+        np.array(x).tobytes().hex()[:48],
+        np.asarray(x.T).strides,
+        np.array(x, copy=False).sum(),
+    )
     view = np.array(x, copy=False)
     y = x + 1
     mx.eval(y)
-    print("memoryview", memoryview(y).shape, memoryview(y).format, bytes(memoryview(y[1])).hex()[:32])
-    show("from dlpack", [mx.from_dlpack(np.arange(6.0, dtype=np.float32)), mx.asarray(np.eye(3, dtype=np.float32))])
+    print(
+        "memoryview", memoryview(y).shape, memoryview(y).format, bytes(memoryview(y[1])).hex()[:32]
+    )
+    show(
+        "from dlpack",
+        [mx.from_dlpack(np.arange(6.0, dtype=np.float32)), mx.asarray(np.eye(3, dtype=np.float32))],
+    )
     shared = mx.from_dlpack(np.full((1000,), 2.0, np.float32))
     show("computed from foreign memory", [shared * 2, shared[10:20] + 1, (shared + 1).sum()])
     del shared
     print("dlpack out", float(np.from_dlpack(y).sum()).hex(), view.shape)
-    show("python", [mx.array([[1, 2], [3, 4]]), mx.array([1.5, True]), mx.array((x[0, 0], 2.0)), mx.array([])])
-    print("lists", x[0].tolist(), mx.array([]).tolist(), mx.array(2).tolist(), float(x[0, 0]), len(x), bool(x[0, 0]))
+    show(
+        "python",
+        [mx.array([[1, 2], [3, 4]]), mx.array([1.5, True]), mx.array((x[0, 0], 2.0)), mx.array([])],
+    )
+    print(
+        "lists",
+        x[0].tolist(),
+        mx.array([]).tolist(),
+        mx.array(2).tolist(),
+        float(x[0, 0]),
+        len(x),
+        bool(x[0, 0]),
+    )
     show("copies", [copy.deepcopy(x), copy.copy(x), pickle.loads(pickle.dumps(x))])
-    print("text", str(x[:2]).replace("\n", " "), repr(mx.array(1.5)), f"{mx.array(0.25).item():.3f}")
+    print(
+        "text", str(x[:2]).replace("\n", " "), repr(mx.array(1.5)), f"{mx.array(0.25).item():.3f}"
+    )
 
 
 def functions(folder):
@@ -66,7 +95,13 @@ def functions(folder):
     show("imported compiled", [mx.compile(lambda a: imported(a)[0] * 2)(x + i) for i in range(3)])
     show("grad of imported", mx.grad(lambda a: imported(a)[0].sum())(x))
     show_error("another shape", lambda: imported(mx.ones((2, 5))))
-    mx.export_function(path, lambda a, *, b: (mx.exp(a) * b, a.sum(axis=0)), mx.ones((4, 2)), b=x[0, 0], shapeless=True)
+    mx.export_function(
+        path,
+        lambda a, *, b: (mx.exp(a) * b, a.sum(axis=0)),
+        mx.ones((4, 2)),
+        b=x[0, 0],
+        shapeless=True,
+    )
     show("shapeless", mx.import_function(path)(mx.ones((6, 2)), b=mx.array(2.0)))
     with mx.exporter(path, lambda a: mx.sort(a)) as export:
         export(mx.ones((3,)))

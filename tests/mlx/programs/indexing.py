@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and writing through indices: gathers, scatters, masks, slices, and Python's in-place forms."""
+"""Reading and writing through indices: gathers, scatters, masks, slices, in-place forms."""
 
 import mlx.core as mx
 from support.results import show, show_error
@@ -8,8 +8,14 @@ from support.results import show, show_error
 def read():
     x = mx.arange(120, dtype=mx.float32).reshape(4, 5, 6)
     rows, columns = mx.array([3, 0, 0]), mx.array([[1], [2]])
-    show("slices", [x[1], x[-1, 2:], x[..., ::-2], x[:, None, 1], x[2:2], x[1, 2, 3], x[::3, ::-1, 5:0:-2]])
-    show("gathers", [x[rows], x[:, rows], x[rows, mx.array([0, 1, 2])], x[columns, :, rows], x[..., columns]])
+    show(
+        "slices",
+        [x[1], x[-1, 2:], x[..., ::-2], x[:, None, 1], x[2:2], x[1, 2, 3], x[::3, ::-1, 5:0:-2]],
+    )
+    show(
+        "gathers",
+        [x[rows], x[:, rows], x[rows, mx.array([0, 1, 2])], x[columns, :, rows], x[..., columns]],
+    )
     show("mixed", [x[1, rows, ::2], x[rows, None, 2], x[mx.array(2)], x[mx.array([-1])]])
     show("take", [mx.take(x, rows, axis=0), mx.take(x, mx.array([0, 119])), mx.take(x, 3, axis=2)])
     order = mx.argsort(mx.sin(x), axis=-1)
@@ -33,7 +39,10 @@ def write():
     ones = mx.ones((3, 4))
     where = mx.array([0, 0, 2])
     show("at add", ones.at[where].add(mx.arange(12).reshape(3, 4)))
-    show("at others", [ones.at[where].multiply(2), ones.at[:, 1].subtract(3), ones.at[where].maximum(5)])
+    show(
+        "at others",
+        [ones.at[where].multiply(2), ones.at[:, 1].subtract(3), ones.at[where].maximum(5)],
+    )
     show("at last", [ones.at[0].divide(4), ones.at[where, where].minimum(-2), ones])
     show("put", mx.put_along_axis(ones, mx.array([[1], [2], [3]]), mx.array(6.0), axis=1))
     show("slice_update", mx.slice_update(ones, mx.zeros((1, 2)), mx.array([1, 2]), (0, 1)))
@@ -65,7 +74,10 @@ def many_updates():
         if step % 25 == 0:
             mx.eval(table)
     show("table", table)
-    show("boolean counts", [mx.sum(table > 100), mx.argmax(table, axis=0), mx.unique(table[:, 7], size=70)])
+    show(
+        "boolean counts",
+        [mx.sum(table > 100), mx.argmax(table, axis=0), mx.unique(table[:, 7], size=70)],
+    )
 
 
 read()

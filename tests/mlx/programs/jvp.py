@@ -38,5 +38,11 @@ show("two inputs", mx.jvp(lambda a, b: [a @ b, a.sum() * b.sum()], [x, w], [t, m
 show("derivative of grad", mx.jvp(mx.grad(lambda a: (a**3).sum()), [x], [t]))
 show("grad of derivative", mx.grad(lambda a: mx.jvp(mx.sin, [a], [t])[1][0].sum())(x))
 show("vmap", mx.vmap(lambda v: mx.jvp(mx.sin, [x[0]], [v])[1][0])(mx.eye(6)))
-show("compiled", [mx.compile(lambda a, v: mx.jvp(lambda b: b * mx.exp(b), [a], [v])[1][0])(x * i, t) for i in range(3)])
+show(
+    "compiled",
+    [
+        mx.compile(lambda a, v: mx.jvp(lambda b: b * mx.exp(b), [a], [v])[1][0])(x * i, t)
+        for i in range(3)
+    ],
+)
 show_error("shapes that differ", lambda: mx.jvp(mx.sin, [x], [t[0]]))

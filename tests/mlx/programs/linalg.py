@@ -17,12 +17,24 @@ def products():
     show("matmul", [a @ b, a.T @ c, b.T @ a.T, batch @ batch.swapaxes(-1, -2), a[::2] @ b[:, 1:5]])
     show("vectors", [a @ b[:, 0], a[:, 0] @ c, a[0] @ a[1], mx.inner(a, a), mx.outer(a[0], a[1])])
     show("addmm", mx.addmm(c, a, b, alpha=0.5, beta=2.0))
-    show("half", [a.astype(mx.float16) @ b.astype(mx.float16), a.astype(mx.bfloat16) @ b.astype(mx.bfloat16)])
+    show(
+        "half",
+        [
+            a.astype(mx.float16) @ b.astype(mx.float16),
+            a.astype(mx.bfloat16) @ b.astype(mx.bfloat16),
+        ],
+    )
     show("empty", [mx.zeros((3, 0)) @ mx.zeros((0, 4)), mx.zeros((0, 3)) @ mx.zeros((3, 2))])
     show("einsum", [mx.einsum("ij,jk->ki", a, b), mx.einsum("bij,bij->b", batch, batch)])
-    show("tensordot", [mx.tensordot(batch, batch, axes=([0, 1], [0, 1])), mx.kron(a[:2, :2], b[:2, :2])])
+    show(
+        "tensordot",
+        [mx.tensordot(batch, batch, axes=([0, 1], [0, 1])), mx.kron(a[:2, :2], b[:2, :2])],
+    )
     indices = mx.array([0, 2, 1], mx.uint32)
-    show("gather_mm", mx.gather_mm(batch, batch.swapaxes(-1, -2), indices, mx.array([1, 1, 0], mx.uint32)))
+    show(
+        "gather_mm",
+        mx.gather_mm(batch, batch.swapaxes(-1, -2), indices, mx.array([1, 1, 0], mx.uint32)),
+    )
     show("hadamard", mx.hadamard_transform(matrices(5, 4, 16)))
 
 
@@ -40,7 +52,9 @@ def decompositions():
     show("triangular", [la.tri_inv(factor, stream=CPU), la.cholesky_inv(factor, stream=CPU)])
     show("lu", [la.lu(a[0], stream=CPU), la.lu_factor(a[1], stream=CPU)])
     rhs = matrices(9, 6, 2)
-    show("solve", [la.solve(a[0], rhs, stream=CPU), la.solve_triangular(factor[0], rhs, stream=CPU)])
+    show(
+        "solve", [la.solve(a[0], rhs, stream=CPU), la.solve_triangular(factor[0], rhs, stream=CPU)]
+    )
     show("determinant", [la.det(a, stream=CPU), la.slogdet(a, stream=CPU)])
 
 
@@ -48,7 +62,10 @@ def norms():
     a = matrices(10, 4, 7)
     for order in (None, "fro", "nuc", 1, -1, 2, float("inf")):
         show(f"norm {order}", mx.linalg.norm(a, order, stream=CPU))
-    show("vector norm", [mx.linalg.norm(a, 3, axis=1), mx.linalg.norm(a, axis=0), mx.linalg.norm(a[0], 0)])
+    show(
+        "vector norm",
+        [mx.linalg.norm(a, 3, axis=1), mx.linalg.norm(a, axis=0), mx.linalg.norm(a[0], 0)],
+    )
     show("cross", mx.linalg.cross(a[:, :3], a[:, 3:6]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLX's memory functions in the middle of work: limits, cache, and the bytes active after synchronising.
+"""MLX's memory functions in mid-work: limits, cache, bytes active after synchronising.
 
 With no cache a buffer is as large as was asked for, so these bytes do not depend on which thread
 freed first. With a cache they do, and only what stays exact is printed: differences that come back
@@ -59,7 +59,12 @@ def peaks():
 def limits():
     print("cache limit was", mx.set_cache_limit(1 << 20), "then", mx.set_cache_limit(1 << 22))
     default = mx.get_memory_limit()
-    print("memory limit is positive", default > 0, mx.set_memory_limit(1 << 24) == default, mx.get_memory_limit())
+    print(
+        "memory limit is positive",
+        default > 0,
+        mx.set_memory_limit(1 << 24) == default,
+        mx.get_memory_limit(),
+    )
     x = mx.random.normal((512, 512), key=mx.random.key(1))
     for round_ in range(12):
         x = mx.tanh(x @ x / 512 + mx.ones((512, 512)) * round_)
@@ -68,7 +73,12 @@ def limits():
             mx.clear_cache()
             active(f"round {round_}")
     show("far over the limit", [x, mx.ones((1 << 23,)).sum()])
-    print("memory limit was", mx.set_memory_limit(default), "cache at most", mx.get_cache_memory() <= 1 << 22)
+    print(
+        "memory limit was",
+        mx.set_memory_limit(default),
+        "cache at most",
+        mx.get_cache_memory() <= 1 << 22,
+    )
 
 
 def cached_reuse():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small trainings: a dense net under every optimiser, convolutions, recurrences, attention, dropout."""
+"""Small trainings: a dense net under every optimiser, convolutions, recurrences, attention."""
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -26,7 +26,7 @@ OPTIMIZERS = {
 
 
 def fit(name, model, optimizer, loss_fn, *data):
-    """Train for a few steps; print each loss and, at the end, all weights and the optimiser's state."""
+    """Train for a few steps; print each loss, then the weights and the optimiser's state."""
     mx.eval(model.parameters())
     step = nn.value_and_grad(model, loss_fn)
     for index in range(STEPS):
@@ -43,7 +43,14 @@ def dense():
     for name, make in OPTIMIZERS.items():
         mx.random.seed(2)
         model = nn.Sequential(nn.Linear(10, 24), nn.Tanh(), nn.Linear(24, 1))
-        fit(name, model, make(), lambda m, a, b: nn.losses.huber_loss(m(a), b, reduction="mean"), x, y)
+        fit(
+            name,
+            model,
+            make(),
+            lambda m, a, b: nn.losses.huber_loss(m(a), b, reduction="mean"),
+            x,
+            y,
+        )
 
 
 def convolutions():
@@ -62,11 +69,19 @@ def convolutions():
         nn.ConvTranspose2d(8, 4, 3, stride=2),
         nn.Upsample(2.0, mode="linear"),
     )
-    loss = lambda m, a, b: nn.losses.cross_entropy(m(a).mean(axis=(1, 2)), b, reduction="mean")
+
+    def loss(m, a, b):
+        return nn.losses.cross_entropy(m(a).mean(axis=(1, 2)), b, reduction="mean")
+
     fit("convolutions", model, optim.Adam(1e-2), loss, images, labels)
     volume = mx.random.normal((2, 6, 6, 6, 2), key=mx.random.key(5))
     show("1d and 3d", [nn.Conv1d(10, 4, 3)(x[None]), nn.Conv3d(2, 3, 3, stride=2)(volume)])
-    show("general", mx.conv_general(images, mx.ones((4, 2, 2, 3)), padding=1, kernel_dilation=2, input_dilation=2, flip=True))
+    show(
+        "general",
+        mx.conv_general(
+            images, mx.ones((4, 2, 2, 3)), padding=1, kernel_dilation=2, input_dilation=2, flip=True
+        ),
+    )
     show("convolve", mx.convolve(x[0], y[:4, 0], mode="full"))
 
 
@@ -89,7 +104,11 @@ def sequences():
     mx.random.seed(6)
     tokens = mx.random.randint(0, 20, (3, 9), key=mx.random.key(7))
     model = Sequence()
-    loss = lambda m, t: nn.losses.cross_entropy(m(t[:, :-1]), t[:, 1:], label_smoothing=0.1, reduction="mean")
+
+    def loss(m, t):
+        predicted = m(t[:, :-1])
+        return nn.losses.cross_entropy(predicted, t[:, 1:], label_smoothing=0.1, reduction="mean")
+
     fit("sequences", model, optim.AdamW(1e-2), loss, tokens)
     model.eval()
     show("evaluation mode", model(tokens))

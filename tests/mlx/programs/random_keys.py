@@ -19,9 +19,15 @@ def distributions(label, key):
     show(f"laplace {label}", r.laplace((8,), loc=0.5, key=next(keys)))
     logits = mx.linspace(-1, 1, 12).reshape(3, 4)
     show(f"categorical {label}", r.categorical(logits, num_samples=6, key=next(keys)))
-    show(f"permutation {label}", [r.permutation(17, key=next(keys)), r.permutation(logits, 1, key=next(keys))])
+    show(
+        f"permutation {label}",
+        [r.permutation(17, key=next(keys)), r.permutation(logits, 1, key=next(keys))],
+    )
     mean, covariance = mx.zeros(3), mx.eye(3) + 0.25
-    show(f"multivariate {label}", r.multivariate_normal(mean, covariance, [4], key=next(keys), stream=mx.cpu))
+    show(
+        f"multivariate {label}",
+        r.multivariate_normal(mean, covariance, [4], key=next(keys), stream=mx.cpu),
+    )
 
 
 distributions("by key", r.key(42))

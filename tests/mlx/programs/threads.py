@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python threads with streams of their own, two streams in one graph, and arrays passed between threads.
+"""Threads with streams of their own, two streams in one graph, arrays passed between threads.
 
 Threads print nothing: each leaves its results under its number, and they are printed in order.
 """
@@ -71,7 +71,9 @@ def compiled(number):
 def many_short_threads():
     collected = []
     for number in range(25):
-        thread = threading.Thread(target=lambda n=number: collected.append(mx.ones((n + 1, 8)).sum().item()))
+        thread = threading.Thread(
+            target=lambda n=number: collected.append(mx.ones((n + 1, 8)).sum().item())
+        )
         thread.start()
         thread.join()
     return collected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that share a buffer: views, splits, weights with small views, donation, several outputs."""
+"""Arrays that share a buffer: views, splits, small views of weights, donation."""
 
 import mlx.core as mx
 from support.results import show
@@ -9,11 +9,36 @@ def views():
     x = mx.arange(48, dtype=mx.float32).reshape(4, 12)
     mx.eval(x)
     show("reshape", [x.reshape(2, 24), x.T.reshape(-1), x.flatten(), mx.unflatten(x, 1, (3, 4))])
-    show("axes", [x.T, mx.expand_dims(x, (0, 2)), x[None].squeeze(0), mx.moveaxis(x.reshape(2, 2, 12), 0, 2)])
-    show("strided", [x[1:3, ::4], mx.as_strided(x, (5, 3), (2, 7), 1), mx.diagonal(x), mx.broadcast_to(x[0], (3, 12))])
-    show("bits", [x.view(mx.uint32), x.view(mx.uint8), mx.contiguous(x.T), x.view(mx.float16)[:, ::2]])
-    show("rearranged", [mx.roll(x, 3), mx.flip(x, 0), mx.tile(x, (1, 2)), mx.repeat(x, 2, 0), mx.pad(x, 1)])
-    show("joined", [mx.concatenate([x, x[:1]]), mx.stack([x[0], x[1]], 1), mx.meshgrid(x[0, :2], x[1, :3])])
+    show(
+        "axes",
+        [
+            x.T,
+            mx.expand_dims(x, (0, 2)),
+            x[None].squeeze(0),
+            mx.moveaxis(x.reshape(2, 2, 12), 0, 2),
+        ],
+    )
+    show(
+        "strided",
+        [
+            x[1:3, ::4],
+            mx.as_strided(x, (5, 3), (2, 7), 1),
+            mx.diagonal(x),
+            mx.broadcast_to(x[0], (3, 12)),
+        ],
+    )
+    show(
+        "bits",
+        [x.view(mx.uint32), x.view(mx.uint8), mx.contiguous(x.T), x.view(mx.float16)[:, ::2]],
+    )
+    show(
+        "rearranged",
+        [mx.roll(x, 3), mx.flip(x, 0), mx.tile(x, (1, 2)), mx.repeat(x, 2, 0), mx.pad(x, 1)],
+    )
+    show(
+        "joined",
+        [mx.concatenate([x, x[:1]]), mx.stack([x[0], x[1]], 1), mx.meshgrid(x[0, :2], x[1, :3])],
+    )
 
 
 def views_outlive_their_parents():

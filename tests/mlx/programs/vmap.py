@@ -9,7 +9,9 @@ y = mx.random.normal((4, 6), key=mx.random.key(2))
 index = mx.array([[0, 2], [1, 1], [5, 3], [4, 0]])
 
 show("one argument", mx.vmap(lambda a: a.sum(axis=0))(x))
-show("axes", [mx.vmap(mx.add, in_axes=(0, None))(y, y[0]), mx.vmap(mx.exp, in_axes=1, out_axes=2)(x)])
+show(
+    "axes", [mx.vmap(mx.add, in_axes=(0, None))(y, y[0]), mx.vmap(mx.exp, in_axes=1, out_axes=2)(x)]
+)
 show("matmul", [mx.vmap(mx.matmul)(x, y), mx.vmap(mx.matmul, in_axes=(1, None))(x, y[0])])
 show("nested", mx.vmap(mx.vmap(lambda a, b: mx.outer(a, b), in_axes=(0, None)))(x, y))
 show("several outputs", mx.vmap(lambda a: (a.max(), mx.softmax(a), mx.split(a, 2)))(y))
@@ -17,7 +19,10 @@ show("tree", mx.vmap(lambda d: {"sum": d["a"] + d["b"][0].sum()})({"a": y, "b": 
 show("gather", mx.vmap(lambda a, i: a[i])(y, index))
 show("take", mx.vmap(mx.take, in_axes=(0, None))(y, index[0]))
 show("order", [mx.vmap(mx.sort)(x), mx.vmap(mx.argmax)(x), mx.vmap(mx.cumsum)(y)])
-show("shapes", mx.vmap(lambda a: mx.concatenate([a[:, :2], a[:, 2:] * 2], axis=1).T.reshape(3, 10))(x))
+show(
+    "shapes",
+    mx.vmap(lambda a: mx.concatenate([a[:, :2], a[:, 2:] * 2], axis=1).T.reshape(3, 10))(x),
+)
 show("where", mx.vmap(lambda a: mx.where(a > 0, a, 0 * a))(x))
 show("conv", mx.vmap(lambda s: mx.conv1d(s[None, :, None], mx.ones((2, 3, 1))))(y))
 show("linalg", mx.vmap(lambda a: mx.linalg.inv(a @ a.T + mx.eye(5), stream=mx.cpu))(x))

@@ -17,7 +17,9 @@ def show(name, value):
     elif isinstance(value, dict):
         for key in sorted(value):
             show(f"{name}.{key}", value[key])
-    elif isinstance(value, (list, tuple)) and not all(isinstance(item, (int, float)) for item in value):
+    elif isinstance(value, (list, tuple)) and not all(
+        isinstance(item, (int, float)) for item in value
+    ):
         print(f"{name} {type(value).__name__} of {len(value)}", flush=True)
         for index, item in enumerate(value):
             show(f"{name}.{index}", item)
