@@ -31,7 +31,9 @@ class FlatMap {
   bool empty() const noexcept { return size_ == 0; }
   std::size_t memory_bytes() const noexcept { return slots_.size() * sizeof(Slot); }
 
+  /// Null when absent; nothing is ever under key 0, the mark of an empty slot.
   Value* find(std::uint64_t key) noexcept {
+    if (key == 0) return nullptr;
     for (std::size_t i = home(key);; i = next(i)) {
       if (slots_[i].key == key) return &slots_[i].value;
       if (slots_[i].key == 0) return nullptr;
@@ -58,6 +60,7 @@ class FlatMap {
   }
 
   bool erase(std::uint64_t key) noexcept {
+    if (key == 0) return false;
     std::size_t hole = home(key);
     while (slots_[hole].key != key) {
       if (slots_[hole].key == 0) return false;
@@ -75,8 +78,10 @@ class FlatMap {
     return true;
   }
 
+  /// Forgets everything and gives the memory back.
   void clear() {
-    slots_.assign(kFirstCapacity, Slot{});
+    std::vector<Slot> fresh(kFirstCapacity);
+    slots_.swap(fresh);
     size_ = 0;
   }
 
