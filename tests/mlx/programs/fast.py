@@ -76,6 +76,9 @@ def others():
     logits, targets = values(11, 6, 10), mx.arange(6) + 2
     show("cross_entropy", mx.fast.cross_entropy(logits, targets))
     show("cross_entropy grad", mx.grad(lambda x: mx.fast.cross_entropy(x, targets).sum())(logits))
+    q, k, v = values(12, 2, 9, 2, 8), values(13, 2, 9, 2, 8), values(14, 2, 9, 4, 8)
+    decay, beta = mx.sigmoid(values(15, 2, 9, 4)), mx.sigmoid(values(16, 2, 9, 4))
+    show("gated_delta_update", mx.fast.gated_delta_update(q, k, v, decay, beta))
 
 
 norms()

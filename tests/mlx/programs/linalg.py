@@ -35,6 +35,11 @@ def products():
         "gather_mm",
         mx.gather_mm(batch, batch.swapaxes(-1, -2), indices, mx.array([1, 1, 0], mx.uint32)),
     )
+    mask = mx.array([[True, False], [True, True]])
+    square = matrices(12, 64, 64)
+    show("block_masked_mm", mx.block_masked_mm(square, square.T, 32, mask, mask, None))
+    segments = mx.array([[0, 10], [10, 24], [3, 3]], mx.uint32)
+    show("segmented_mm", mx.segmented_mm(a, b, segments))
     show("hadamard", mx.hadamard_transform(matrices(5, 4, 16)))
 
 
