@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One recorded run, from its start to its report.
+
+The report is made by the first atexit function registered, which Python calls last: after the
+program's threads were joined and its own atexit functions have run. What ends a process without
+atexit (`os._exit`, `os.exec*`, an unhandled signal such as SIGTERM) ends it without a report.
+"""
+
+import atexit
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import _native, _output
+from .children import ChildCounter
+from .program import execute
+from .recording import record_memory_events
+from .snapshots import dump_snapshot, memory_report
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Absolute paths: the program may change the working folder."""
+
+    snapshot: str
+    json: str | None
+
+    def check(self) -> None:
+        """Raises _output.OutputError for what could not be written."""
+        _output.check(self.snapshot, "-o")
+        if self.json is not None:
+            _output.check(self.json, "--json")
+
+
+class Session:
+    def __init__(self, program_name: str, outputs: Outputs, top: int) -> None:
+        self.exit_status = 0
+        self._program_name = program_name
+        self._outputs = outputs
+        self._top = top
+        self._process = os.getpid()
+        self._children = ChildCounter()
+        self._start_s = 0.0
+        self._failures: list[str] = []
+
+    def start(self, max_entries: int, min_size: int) -> None:
+        """Records from now on; frames outside of the program are left out of its tracebacks."""
+        _native.set_entry(execute.__code__)
+        record_memory_events(max_entries=max_entries, min_size=min_size)
+        atexit.register(self._finish)
+        self._children.install()
+        self._start_s = time.monotonic()
+
+    def _finish(self) -> None:
+        """Write what was asked for. A forked child comes here too and does nothing."""
+        if os.getpid() != self._process:
+            return
+        seconds = time.monotonic() - self._start_s
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        self._attempt(f"snapshot {self._outputs.snapshot!r}", self._write_snapshot)
+        self._attempt("report", lambda: self._write_report(seconds))
+        record_memory_events(False)
+        for failure in self._failures:
+            _say(f"strandline: {failure}\n")
+
+    def _write_snapshot(self) -> None:
+        dump_snapshot(self._outputs.snapshot)
+
+    def _write_report(self, seconds: float) -> None:
+        report = memory_report(
+            program=self._program_name,
+            seconds=seconds,
+            exit_status=self.exit_status,
+            started_children=self._children.started,
+        )
+        snapshot = None if self._failures else self._outputs.snapshot
+        _say(report.text(top=self._top, snapshot=snapshot, color=_wants_color()))
+        json = self._outputs.json
+        if json is not None:
+            self._attempt(f"report {json!r}", lambda: _output.write_text(json, report.json()))
+
+    def _attempt(self, what: str, action: Callable[[], object]) -> None:
+        """Whatever goes wrong, the program's exit status stays what it is."""
+        try:
+            action()
+        except Exception as error:
+            self._failures.append(f"cannot write {what}: {error}")
+
+
+def _wants_color() -> bool:
+    return "NO_COLOR" not in os.environ and sys.__stderr__ is not None and sys.__stderr__.isatty()
+
+
+def _say(text: str) -> None:
+    """To standard error as it was at the start, even when the program has closed it."""
+    with contextlib.suppress(Exception):
+        print(text, end="", file=sys.__stderr__, flush=True)

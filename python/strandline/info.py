@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``strandline info``: versions, how stacks and times are taken, what is recorded, and why not."""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from typing import TypedDict
+
+from . import __version__, _native
+from .recording import capture_info
+
+
+class AdapterState(TypedDict):
+    """``off`` says why, None when the adapter is ready."""
+
+    name: str
+    framework_version: str | None
+    off: str | None
+
+
+def info(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="strandline info", allow_abbrev=False)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    as_json = parser.parse_args(list(words)).json
+    facts = collect()
+    print(json.dumps(facts, indent=2) if as_json else _text(facts))
+    return 0
+
+
+def collect() -> dict[str, object]:
+    capture = capture_info()
+    return {
+        "strandline": __version__,
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "compiler": _native.compiler,
+        "capture": capture["sources"],
+        "clock": capture["clock"],
+        "adapters": [_mlx_state()],
+    }
+
+
+def _mlx_state() -> AdapterState:
+    """Loads the adapter to find out; nothing is recorded by that."""
+    if importlib.util.find_spec("mlx") is None:
+        off = "mlx is not installed for this Python: pip install 'mlx[cpu]==0.32.4'"
+        return {"name": "mlx", "framework_version": None, "off": off}
+    version = _installed_version("mlx")
+    try:
+        from . import mlx
+    except ImportError as error:
+        off = f"this build has no adapter for mlx: {error}"
+        return {"name": "mlx", "framework_version": version, "off": off}
+    try:
+        mlx.load_adapter()
+    except mlx.AdapterError as error:
+        return {"name": "mlx", "framework_version": version, "off": str(error)}
+    return {"name": "mlx", "framework_version": version, "off": None}
+
+
+def _installed_version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _text(facts: dict[str, object]) -> str:
+    lines = [f"{key:<12}{value}" for key, value in facts.items() if key != "adapters"]
+    for adapter in facts["adapters"]:  # type: ignore[attr-defined]
+        version = adapter["framework_version"] or "not installed"
+        state = "ready" if adapter["off"] is None else f"off: {adapter['off']}"
+        lines.append(f"{'adapter':<12}{adapter['name']} {version}, {state}")
+    return "\n".join(lines)
