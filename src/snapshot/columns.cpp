@@ -43,8 +43,7 @@ StackId StackTree::child(StackId parent, FrameId frame) {
   if (!frame) {
     throw InvalidArgument(error_message("StackTree::child", "no frame", "id 0", "a frame's id"));
   }
-  std::uint32_t& number =
-      children_[(static_cast<std::uint64_t>(parent.value) << 32) | frame.value];
+  std::uint32_t& number = children_[(static_cast<std::uint64_t>(parent.value) << 32) | frame.value];
   if (number == 0) {
     parents_.push_back(parent);
     frames_.push_back(frame);

@@ -27,9 +27,9 @@ void sort_without_overlaps(std::vector<Row>& rows) {
   });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool covered = kept > 0 && rows[kept - 1].device == rows[i].device &&
-                         overlaps(rows[kept - 1].address, rows[kept - 1].size, rows[i].address,
-                                  rows[i].size);
+    const bool covered =
+        kept > 0 && rows[kept - 1].device == rows[i].device &&
+        overlaps(rows[kept - 1].address, rows[kept - 1].size, rows[i].address, rows[i].size);
     if (!covered) rows[kept++] = rows[i];
   }
   rows.resize(kept);

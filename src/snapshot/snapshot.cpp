@@ -91,10 +91,9 @@ class CutReader {
           .peak_active = phase.peak_active,
       });
     }
-    std::stable_sort(snapshot_.phases.begin(), snapshot_.phases.end(),
-                     [](const PhaseRow& a, const PhaseRow& b) {
-                       return a.start_sequence < b.start_sequence;
-                     });
+    std::stable_sort(
+        snapshot_.phases.begin(), snapshot_.phases.end(),
+        [](const PhaseRow& a, const PhaseRow& b) { return a.start_sequence < b.start_sequence; });
   }
 
   void read_state() {

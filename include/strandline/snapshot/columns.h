@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the columns of a snapshot point into: strings, frames, stacks. Each is written once and named
-// by a 32-bit number that counts from 1; 0 is none. Numbers mean something in their snapshot only.
+// What the columns of a snapshot point into: strings, frames, stacks. Each is written once and
+// named by a 32-bit number that counts from 1; 0 is none. Numbers mean something in their snapshot
+// only.
 //
 //   stacks are a tree: node = (parent, frame), the parent being the caller; a stack's id is its
 //   innermost node, so walking parents gives the frames innermost first
@@ -68,7 +69,9 @@ class STRANDLINE_API FrameColumn {
   FrameId intern(StringId file, StringId function, std::uint32_t line);
 
   StringId file(FrameId id) const noexcept { return id ? files_[id.value - 1] : StringId{}; }
-  StringId function(FrameId id) const noexcept { return id ? functions_[id.value - 1] : StringId{}; }
+  StringId function(FrameId id) const noexcept {
+    return id ? functions_[id.value - 1] : StringId{};
+  }
   std::uint32_t line(FrameId id) const noexcept { return id ? lines_[id.value - 1] : 0; }
   std::size_t size() const noexcept { return lines_.size(); }
 

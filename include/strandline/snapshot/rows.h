@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events, segments and blocks as columns: one vector a field, all of one length, and a row type to
-// add to them or to read one back. Times are Unix microseconds; layout, stream and pool count in the
-// tables of the same snapshot.
+// add to them or to read one back. Times are Unix microseconds; layout, stream and pool count in
+// the tables of the same snapshot.
 //
 //   blocks of segment s: [first_block[s], first_block[s] + block_count[s]), by address, and
 //   Σ block size = segment size; segments are sorted by address
@@ -64,10 +64,10 @@ struct STRANDLINE_API EventColumns {
 
 struct BlockRow {
   std::uint64_t address = 0;
-  std::uint64_t size = 0;       ///< capacity
+  std::uint64_t size = 0;  ///< capacity
   std::uint64_t requested = 0;
-  std::uint64_t view_bytes = 0;   ///< of the holder's view
-  std::uint64_t view_offset = 0;  ///< bytes from the block's start
+  std::uint64_t view_bytes = 0;      ///< of the holder's view
+  std::uint64_t view_offset = 0;     ///< bytes from the block's start
   std::uint64_t alloc_sequence = 0;  ///< of its alloc event; 0: before recording, or free
   std::int64_t alloc_time_us = 0;
   StackId stack{};

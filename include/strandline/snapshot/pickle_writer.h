@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The snapshot as the pickled dictionary that PyTorch's memory_viz and the tools around it read.
+// What whole-buffer allocators and the recorder write is expanded to the actions of that format:
+//
+//   alloc_new, alloc_external         segment_alloc, alloc
+//   alloc_reuse                       alloc
+//   free_to_cache                     free_requested, free_completed
+//   free_to_device, release_external  free_requested, free_completed, segment_free
+//   cache_to_device                   segment_free
+//   holder                            annotate
+//   all others                        themselves
+//
+// Event sizes are requested sizes, block sizes capacities. Protocol 4, only opcodes every reader
+// knows; frames, stacks, texts and repeated dictionaries are written once and named again.
+#pragma once
+
+#include <string>
+
+#include "strandline/core/export.h"
+#include "strandline/snapshot/snapshot.h"
+
+namespace strandline::snapshot {
+
+/// Writes to `path`, which is replaced as a whole: on failure nothing is left of the new file.
+/// Throws DeviceError naming the path and the system's reason.
+STRANDLINE_API void write_pickle(const Snapshot& snapshot, const std::string& path);
+
+/// The same bytes in memory.
+STRANDLINE_API std::string pickle_bytes(const Snapshot& snapshot);
+
+}  // namespace strandline::snapshot

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events become columns; the state they leave is followed beside them.
+#include "strandline/snapshot/builder.h"
+
+#include <algorithm>
+
+#include "snapshot/lifetimes.h"
+#include "snapshot/segment_assembly.h"
+#include "strandline/core/error.h"
+
+namespace strandline::snapshot {
+
+using record::Action;
+using record::BlockUse;
+
+namespace {
+
+template <typename Key, typename IdType, typename Column, typename Value>
+IdType number_of(std::map<Key, IdType>& known, const Key& key, Column& column, Value&& value) {
+  const auto [entry, is_new] = known.try_emplace(key);
+  if (is_new) {
+    column.push_back(std::forward<Value>(value));
+    entry->second = IdType{static_cast<std::uint32_t>(column.size())};
+  }
+  return entry->second;
+}
+
+SegmentRow segment_of(const EventRow& event) {
+  return {.address = event.address,
+          .size = event.size,
+          .stack = event.stack,
+          .stream = event.stream,
+          .pool = event.pool,
+          .device = event.device,
+          .is_expandable = event.action == Action::segment_map};
+}
+
+}  // namespace
+
+void SnapshotBuilder::add_event(const EventInput& event) {
+  if (event.action == Action::none) {
+    throw InvalidArgument(
+        error_message("add_event", "no action", "none", "an action of record::Action"));
+  }
+  const EventRow row = row_of(event);
+  snapshot_.events.push_back(row);
+  snapshot_.counters.events[static_cast<std::size_t>(row.action)] += 1;
+  snapshot_.counters.bytes[static_cast<std::size_t>(row.action)] += row.size;
+  follow(row);
+}
+
+Snapshot SnapshotBuilder::finish() {
+  std::vector<SegmentRow> segments;
+  for (const auto& [place, segment] : segments_) segments.push_back(segment);
+  std::vector<BlockRow> blocks;
+  for (const auto& [place, block] : blocks_) blocks.push_back(block);
+  const EventColumns& events = snapshot_.events;
+  if (events.count() > 0) {
+    snapshot_.start_us = *std::min_element(events.time_us.begin(), events.time_us.end());
+    snapshot_.taken_us = *std::max_element(events.time_us.begin(), events.time_us.end());
+  }
+  assemble_segments(snapshot_, std::move(segments), std::move(blocks));
+  complete_lifetimes(snapshot_);
+  return std::exchange(*this, SnapshotBuilder{}).snapshot_;
+}
+
+EventRow SnapshotBuilder::row_of(const EventInput& event) {
+  EventRow row{
+      .address = event.address,
+      .size = event.size,
+      .requested = event.requested,
+      .time_us = event.time_us,
+      .stack = stack_of(event.stack),
+      .forward = stack_of(event.forward),
+      .op = snapshot_.strings.intern(event.op),
+      .label = snapshot_.strings.intern(event.label),
+      .owner = snapshot_.strings.intern(event.owner),
+      .layout = layout_of(event),
+      .thread = event.thread,
+      .device = event.device,
+      .action = event.action,
+  };
+  if (event.stream != 0) {
+    row.stream = number_of(streams_, event.stream, snapshot_.streams,
+                           std::pair(event.stream, std::uint64_t{0}));
+  }
+  if (event.pool != std::pair<std::uint64_t, std::uint64_t>{0, 0}) {
+    row.pool = number_of(pools_, event.pool, snapshot_.pools, event.pool);
+  }
+  return row;
+}
+
+StackId SnapshotBuilder::stack_of(std::span<const FrameView> outermost_first) {
+  StackId stack;
+  for (const FrameView& frame : outermost_first) {
+    const StringId file = snapshot_.strings.intern(frame.file);
+    const StringId function = snapshot_.strings.intern(frame.function);
+    stack = snapshot_.stacks.child(stack, snapshot_.frames.intern(file, function, frame.line));
+  }
+  return stack;
+}
+
+LayoutId SnapshotBuilder::layout_of(const EventInput& event) {
+  record::Layout layout{{event.shape.begin(), event.shape.end()}, event.dtype};
+  if (layout == record::Layout{}) return {};
+  const std::pair key(layout.shape, layout.dtype);
+  return number_of(layouts_, key, snapshot_.layouts, std::move(layout));
+}
+
+void SnapshotBuilder::follow(const EventRow& event) {
+  const auto block = blocks_.find(Place(event.device, event.address));
+  follow_segment(event);
+  if (record::begins_block(event.action)) return begin_block(event);
+  if (block == blocks_.end()) return;
+  if (record::ends_block(event.action)) {
+    blocks_.erase(block);
+    return;
+  }
+  if (event.action == Action::free_requested) block->second.use = BlockUse::pending_free;
+  if (event.action == Action::holder || event.action == Action::annotate) describe_block(event);
+}
+
+void SnapshotBuilder::follow_segment(const EventRow& event) {
+  const Place place(event.device, event.address);
+  switch (event.action) {
+    case Action::alloc_new:
+    case Action::alloc_external:
+    case Action::segment_alloc:
+      segments_[place] = segment_of(event);
+      break;
+    case Action::segment_map:
+      map(event);
+      break;
+    case Action::alloc_reuse:
+    case Action::free_to_cache:
+      segments_.try_emplace(place, segment_of(event));
+      break;
+    case Action::free_to_device:
+    case Action::release_external:
+    case Action::cache_to_device:
+    case Action::segment_free:
+      segments_.erase(place);
+      break;
+    case Action::segment_unmap:
+      unmap(event);
+      break;
+    default:
+      break;
+  }
+}
+
+/// Adds the range, joined with the mapped ranges it touches.
+void SnapshotBuilder::map(const EventRow& event) {
+  SegmentRow joined = segment_of(event);
+  const auto joins = [&](const SegmentRow& other) {
+    return other.is_expandable && other.device == joined.device && other.stream == joined.stream &&
+           other.pool == joined.pool;
+  };
+  auto next = segments_.lower_bound(Place(event.device, event.address));
+  if (next != segments_.begin()) {
+    const auto previous = std::prev(next);
+    const SegmentRow& before = previous->second;
+    if (joins(before) && before.address + before.size == joined.address) {
+      joined.address = before.address;
+      joined.size += before.size;
+      segments_.erase(previous);
+    }
+  }
+  if (next != segments_.end() && joins(next->second) &&
+      next->second.address == joined.address + joined.size) {
+    joined.size += next->second.size;
+    segments_.erase(next);
+  }
+  segments_[Place(joined.device, joined.address)] = joined;
+}
+
+/// Cuts the range out of every mapped range it reaches into.
+void SnapshotBuilder::unmap(const EventRow& event) {
+  const std::uint64_t end = event.address + event.size;
+  auto segment = segments_.lower_bound(Place(event.device, event.address));
+  if (segment != segments_.begin()) --segment;
+  while (segment != segments_.end() && segment->first < Place(event.device, end)) {
+    const SegmentRow row = segment->second;
+    const std::uint64_t row_end = row.address + row.size;
+    const bool reaches = row.device == event.device && row.is_expandable && row_end > event.address;
+    segment = reaches ? segments_.erase(segment) : std::next(segment);
+    if (!reaches) continue;
+    SegmentRow rest = row;
+    if (row.address < event.address) {
+      rest.size = event.address - row.address;
+      segments_[Place(row.device, row.address)] = rest;
+    }
+    if (row_end > end) {
+      rest.address = end;
+      rest.size = row_end - end;
+      segments_[Place(row.device, end)] = rest;
+    }
+  }
+}
+
+void SnapshotBuilder::begin_block(const EventRow& event) {
+  blocks_[Place(event.device, event.address)] = {
+      .address = event.address,
+      .size = event.size,
+      .requested = event.requested,
+      .alloc_sequence = snapshot_.events.count(),
+      .alloc_time_us = event.time_us,
+      .stack = event.stack,
+      .forward = event.forward,
+      .op = event.op,
+      .label = event.label,
+      .owner = event.owner,
+      .layout = event.layout,
+      .stream = event.stream,
+      .pool = event.pool,
+      .thread = event.thread,
+      .device = event.device,
+      .action = event.action,
+      .use = BlockUse::allocated,
+  };
+}
+
+void SnapshotBuilder::describe_block(const EventRow& event) {
+  BlockRow& block = blocks_[Place(event.device, event.address)];
+  if (event.label) block.label = event.label;
+  if (event.action == Action::annotate) return;
+  block.stack = event.stack;
+  block.forward = event.forward;
+  block.op = event.op;
+  block.layout = event.layout;
+  block.view_bytes = event.size;
+  block.view_offset = event.requested;
+}
+
+}  // namespace strandline::snapshot
