@@ -20,11 +20,11 @@ namespace {
 constexpr std::size_t kMaxPhases = 100'000;
 
 // The ids an allocation gets: those of the open scope; without one, what this thread can tell.
-Holder holder_from_thread(Tables& tables, std::uint64_t requested, Stacks stacks) noexcept {
+Holder holder_from_thread(Recorder& recorder, std::uint64_t requested) noexcept {
   const ThreadState& state = thread_state();
   Holder holder{.label = state.label, .view_bytes = requested};
   if (state.scope == nullptr) {
-    if (stacks != Stacks::none) holder.traceback = capture_traceback(tables.tracebacks);
+    holder.traceback = recorder.capture();
     return holder;
   }
   const OpContext& scope = *state.scope;
@@ -74,14 +74,18 @@ std::uint64_t Recorder::append(Event& event) {
   return ring_->append(event);
 }
 
+TracebackId Recorder::capture() noexcept {
+  if (stacks_.load(std::memory_order_relaxed) == Stacks::none) return {};
+  return capture_traceback(tables_.tracebacks);
+}
+
 void Recorder::note_alloc(const Allocation& allocation) noexcept {
   const Mode mode = detail::g_mode.load(std::memory_order_relaxed);
   if (mode == Mode::dead) return;
   guarded("note_alloc", [&] {
     Holder holder;
     if (mode == Mode::on) {
-      holder = holder_from_thread(tables_, allocation.requested,
-                                  stacks_.load(std::memory_order_relaxed));
+      holder = holder_from_thread(*this, allocation.requested);
     }
     const LockGuard guard(mutex_);
     write_alloc(allocation, holder);
@@ -161,8 +165,7 @@ void Recorder::note_oom(std::uint64_t requested, std::uint64_t device_free, Stre
                         std::uint8_t device) noexcept {
   if (!recording()) return;
   guarded("note_oom", [&] {
-    const Holder holder = holder_from_thread(tables_, requested,
-                                             stacks_.load(std::memory_order_relaxed));
+    const Holder holder = holder_from_thread(*this, requested);
     const LockGuard guard(mutex_);
     if (!recording()) return;
     Event event{.address = device_free,
@@ -197,6 +200,7 @@ void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder
       ++counters_.unknown_binds;
       return;
     case LiveBlocks::Bound::already_bound:
+    case LiveBlocks::Bound::next_holder:
     case LiveBlocks::Bound::further_sharer:
       return;
     case LiveBlocks::Bound::first_sharer:

@@ -16,6 +16,7 @@ struct OpContext {
   OpId op{};
   TracebackId traceback{};
   LabelId label{};
+  StreamId stream{};
   /// Layout of the first output of the op that has no memory yet and whose byte count is `bytes`;
   /// none when it is unknown. `outputs` is handed back to the function.
   LayoutId (*layout_of)(void* outputs, std::uint64_t bytes) noexcept = nullptr;

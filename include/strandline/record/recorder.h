@@ -168,6 +168,9 @@ class STRANDLINE_API Recorder {
   std::uint64_t peak(Measure measure = Measure::capacity) const noexcept
       STRANDLINE_EXCLUDES(mutex_);
   Counters counters() const STRANDLINE_EXCLUDES(mutex_);
+  /// The stack of this thread, none when stacks are not recorded or nothing can gather here. Must
+  /// not be called under a lock that freeing memory takes: a capture may run foreign code.
+  TracebackId capture() noexcept;
   /// Traceback of the block that starts at `address`, none when it is not live.
   TracebackId traceback_of(std::uint64_t address) const noexcept STRANDLINE_EXCLUDES(mutex_);
   /// Why it turned itself off; empty when it did not.

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "describe.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+namespace strandline::mlx_adapter {
+namespace {
+
+record::Dtype dtype_of(mx::Dtype dtype) noexcept {
+  using Val = mx::Dtype::Val;
+  using record::Dtype;
+  switch (dtype.val()) {
+    case Val::bool_: return Dtype::bool_;
+    case Val::uint8: return Dtype::uint8;
+    case Val::uint16: return Dtype::uint16;
+    case Val::uint32: return Dtype::uint32;
+    case Val::uint64: return Dtype::uint64;
+    case Val::int8: return Dtype::int8;
+    case Val::int16: return Dtype::int16;
+    case Val::int32: return Dtype::int32;
+    case Val::int64: return Dtype::int64;
+    case Val::float16: return Dtype::float16;
+    case Val::float32: return Dtype::float32;
+    case Val::float64: return Dtype::float64;
+    case Val::bfloat16: return Dtype::bfloat16;
+    case Val::complex64: return Dtype::complex64;
+  }
+  return Dtype::unknown;
+}
+
+}  // namespace
+
+LayoutId layout_of(const mx::array& array) {
+  constexpr std::size_t kUsualRank = 16;
+  const mx::Shape& shape = array.shape();
+  record::LayoutTable& layouts = record::recorder().tables().layouts;
+  if (shape.size() <= kUsualRank) {
+    std::array<std::int64_t, kUsualRank> extents;
+    std::copy(shape.begin(), shape.end(), extents.begin());
+    return layouts.intern({extents.data(), shape.size()}, dtype_of(array.dtype()));
+  }
+  const std::vector<std::int64_t> extents(shape.begin(), shape.end());
+  return layouts.intern(extents, dtype_of(array.dtype()));
+}
+
+OpId op_of(mx::Primitive& primitive) {
+  return record::recorder().tables().ops.intern(primitive.name());
+}
+
+OpId leaf_op() { return record::recorder().tables().ops.intern("Array"); }
+
+std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept {
+  if (buffer.ptr() == nullptr) return 0;
+  return reinterpret_cast<std::uint64_t>(mlx_functions().raw_ptr(&buffer));
+}
+
+record::Holder holder_of(const mx::array& array, const NodeInfo* node) {
+  record::Holder holder{.layout = layout_of(array),
+                        .view_bytes = array.data_size() * array.itemsize(),
+                        .view_offset = static_cast<std::uint64_t>(array.offset())};
+  const record::OpContext* scope = record::thread_state().scope;
+  if (node != nullptr) {
+    holder.traceback = node->traceback;
+    holder.op = node->op;
+    holder.label = node->label;
+  }
+  if (!holder.traceback && scope != nullptr) holder.traceback = scope->traceback;
+  if (!holder.label) {
+    holder.label = scope != nullptr && scope->label ? scope->label : record::thread_state().label;
+  }
+  if (!holder.op) {
+    if (array.has_primitive()) {
+      holder.op = op_of(array.primitive());
+    } else {
+      holder.op = scope != nullptr ? scope->op : leaf_op();
+    }
+  }
+  return holder;
+}
+
+LayoutId layout_of_unbound_output(void* outputs, std::uint64_t bytes) noexcept {
+  try {
+    for (const mx::array& output : *static_cast<const Arrays*>(outputs)) {
+      if (output.data_shared_ptr() == nullptr && output.nbytes() == bytes) return layout_of(output);
+    }
+  } catch (...) {  // no memory for a table entry: the layout stays unknown
+  }
+  return {};
+}
+
+}  // namespace strandline::mlx_adapter

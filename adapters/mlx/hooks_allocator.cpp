@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks of MLX's allocator. One lock spans the real malloc or free and its event: without it another
+// thread could be given a freed buffer before the free is recorded, and the peak with it would be
+// wrong. MLX's own lock is inside; nothing of Python is called under it.
+#include <atomic>
+#include <optional>
+
+#include "cached_buffers.h"
+#include "describe.h"
+#include "hook_calls.h"
+#include "quietly.h"
+#include "strandline/record/capture.h"
+
+namespace strandline::mlx_adapter {
+namespace {
+
+using mx::allocator::Buffer;
+using record::Action;
+using record::recorder;
+using record::recording;
+using record::tracking;
+
+std::atomic<std::uint64_t> g_lost_bytes{0};
+
+struct CacheState final : record::StateProvider {
+  Mutex mutex;
+  CachedBuffers cached STRANDLINE_GUARDED_BY(mutex);
+  std::vector<CachedBuffer> evicted STRANDLINE_GUARDED_BY(mutex);
+
+  void lock_state() override STRANDLINE_ACQUIRE(mutex) { mutex.lock(); }
+  void unlock_state() noexcept override STRANDLINE_RELEASE(mutex) { mutex.unlock(); }
+  void collect_segments(std::vector<record::SegmentState>& segments) const override
+      STRANDLINE_NO_LOCK_ANALYSIS {
+    for (const CachedBuffer& buffer : cached.buffers()) {
+      segments.push_back({.address = buffer.address,
+                          .size = buffer.size,
+                          .blocks = {{.address = buffer.address, .size = buffer.size}}});
+    }
+  }
+
+  // MLX's cache is smaller than the mirror: what left it went to the system.
+  void follow_cache() STRANDLINE_REQUIRES(mutex) {
+    const std::uint64_t total = mlx_functions().get_cache_memory();
+    if (total >= cached.total()) return;
+    evicted.clear();
+    cached.shrink_to(total, evicted);
+    for (const CachedBuffer& buffer : evicted) {
+      recorder().note_segment(Action::cache_to_device, buffer.address, buffer.size, {}, {}, 0);
+    }
+  }
+};
+
+CacheState& cache_state() noexcept {
+  static CacheState& state = *new CacheState;
+  return state;
+}
+
+mx::allocator::Allocator& real_allocator() noexcept {
+  static mx::allocator::Allocator& allocator = mlx_functions().allocator();
+  return allocator;
+}
+
+// Outside an op the memory is a leaf's: its constructor has just taken the traceback.
+record::OpContext leaf_context() {
+  const PendingLeaf& leaf = pending_leaf();
+  return {.op = leaf_op(),
+          .traceback = leaf.descriptor != nullptr ? leaf.traceback : recorder().capture(),
+          .label = record::thread_state().label};
+}
+
+class RecordingAllocator final : public mx::allocator::Allocator {
+ public:
+  Buffer malloc(std::size_t size) override {
+    count_call(Hook::malloc);
+    if (!tracking()) return real_allocator().malloc(size);
+    if (!recording() || record::thread_state().scope != nullptr) return malloc_recorded(size);
+    std::optional<record::OpContext> leaf;
+    quietly([&] { leaf = leaf_context(); });
+    if (!leaf) return malloc_recorded(size);
+    const record::OpScope scope(*leaf);
+    return malloc_recorded(size);
+  }
+
+  void free(Buffer buffer) override {
+    count_call(Hook::free);
+    if (!tracking() || buffer.ptr() == nullptr) return real_allocator().free(buffer);
+    CacheState& state = cache_state();
+    const LockGuard guard(state.mutex);
+    const std::uint64_t address = payload_of(buffer);
+    const std::uint64_t size = real_allocator().size(buffer);
+    real_allocator().free(buffer);
+    quietly([&] {
+      const bool cached = mlx_functions().get_cache_memory() > state.cached.total();
+      if (cached) state.cached.put(address, size);
+      recorder().note_free({.action = cached ? Action::free_to_cache : Action::free_to_device,
+                            .address = address,
+                            .size = size});
+      state.follow_cache();
+    });
+  }
+
+  std::size_t size(Buffer buffer) const override { return real_allocator().size(buffer); }
+  Buffer make_buffer(void* data, std::size_t size) override {
+    return real_allocator().make_buffer(data, size);
+  }
+  void release(Buffer buffer) override { real_allocator().release(buffer); }
+
+ private:
+  static Buffer malloc_recorded(std::size_t size) {
+    CacheState& state = cache_state();
+    const LockGuard guard(state.mutex);
+    const Buffer buffer = real_allocator().malloc(size);
+    quietly([&] {
+      const record::OpContext* scope = record::thread_state().scope;
+      const StreamId stream = scope != nullptr ? scope->stream : StreamId{};
+      const std::uint64_t address = payload_of(buffer);
+      if (address == 0) {
+        // MLX has counted the bytes as active all the same.
+        g_lost_bytes.fetch_add(size, std::memory_order_relaxed);
+        recorder().note_oom(size, 0, stream, 0);
+        return;
+      }
+      const bool reused = state.cached.take(address);
+      recorder().note_alloc({.action = reused ? Action::alloc_reuse : Action::alloc_new,
+                             .address = address,
+                             .size = real_allocator().size(buffer),
+                             .requested = size,
+                             .stream = stream});
+      if (!reused) state.follow_cache();
+    });
+    return buffer;
+  }
+};
+
+// Calls that may empty the cache; MLX waits for its streams in them, and those threads free memory
+// through the hooks above, so the lock is taken after.
+template <typename Call>
+auto then_follow_cache(Call&& call) {
+  struct Follow {
+    ~Follow() {
+      if (!tracking()) return;
+      quietly([] {
+        const LockGuard guard(cache_state().mutex);
+        cache_state().follow_cache();
+      });
+    }
+  } follow;
+  return call();
+}
+
+}  // namespace
+
+std::uint64_t lost_by_mlx() noexcept { return g_lost_bytes.load(std::memory_order_relaxed); }
+
+void register_cache_state() { record::register_state_provider(&cache_state()); }
+
+mx::allocator::Allocator& hook_allocator() STRANDLINE_HOOK("_ZN3mlx4core9allocator9allocatorEv");
+mx::allocator::Allocator& hook_allocator() {
+  static RecordingAllocator& allocator = *[] {
+    count_call(Hook::allocator);
+    real_allocator();
+    return new RecordingAllocator;
+  }();
+  return allocator;
+}
+
+void hook_clear_cache() STRANDLINE_HOOK("_ZN3mlx4core11clear_cacheEv");
+void hook_clear_cache() {
+  then_follow_cache([] { mlx_functions().clear_cache(); });
+}
+
+std::size_t hook_set_cache_limit(std::size_t limit)
+    STRANDLINE_HOOK("_ZN3mlx4core15set_cache_limitEm");
+std::size_t hook_set_cache_limit(std::size_t limit) {
+  return then_follow_cache([&] { return mlx_functions().set_cache_limit(limit); });
+}
+
+std::size_t hook_set_memory_limit(std::size_t limit)
+    STRANDLINE_HOOK("_ZN3mlx4core16set_memory_limitEm");
+std::size_t hook_set_memory_limit(std::size_t limit) {
+  return then_follow_cache([&] { return mlx_functions().set_memory_limit(limit); });
+}
+
+}  // namespace strandline::mlx_adapter

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the slots of a shadow lead: the op scope around a primitive's evaluation, and the forward
+// traceback while a primitive's gradient makes nodes.
+#include "describe.h"
+#include "hook_calls.h"
+#include "quietly.h"
+#include "shadow.h"
+
+namespace strandline::mlx_adapter {
+namespace {
+
+using record::recorder;
+using record::recording;
+
+template <typename Function>
+Function* real_function(const mx::Primitive& primitive, Slot slot) noexcept {
+  return reinterpret_cast<Function*>(shadow_of(primitive)->real_slot(slot));
+}
+
+record::OpContext context_of(mx::Primitive& primitive, Arrays& outputs) {
+  record::OpContext context{
+      .op = op_of(primitive),
+      .stream = recorder().tables().streams.intern(
+          static_cast<std::uint64_t>(primitive.stream().index)),
+      .layout_of = layout_of_unbound_output,
+      .outputs = &outputs};
+  NodeInfo node;
+  if (!outputs.empty() &&
+      nodes().find(reinterpret_cast<const void*>(outputs[0].id()), node)) {
+    context.traceback = node.traceback;
+    context.label = node.label;
+  }
+  if (!context.label) context.label = record::thread_state().label;
+  return context;
+}
+
+// In force after the call as well: what adds the gradients up belongs to this operation until the
+// next one's gradient begins or the transform ends.
+void belong_to(const mx::Primitive& primitive) {
+  PrimitiveInfo info;
+  if (primitives().find(&primitive, info)) {
+    record::thread_state().forward = recorder().tables().tracebacks.calling(info.traceback);
+  }
+}
+
+}  // namespace
+
+void shadow_eval_cpu(mx::Primitive* self, const Arrays& inputs, Arrays& outputs) {
+  count_call(Hook::eval_cpu);
+  auto* eval = real_function<void(mx::Primitive*, const Arrays&, Arrays&)>(*self, Slot::eval_cpu);
+  record::OpContext context;
+  if (recording()) quietly([&] { context = context_of(*self, outputs); });
+  if (!context.op) return eval(self, inputs, outputs);
+  const record::OpScope scope(context);
+  eval(self, inputs, outputs);
+}
+
+Arrays shadow_jvp(mx::Primitive* self, const Arrays& primals, const Arrays& tangents,
+                  const std::vector<int>& argnums) {
+  count_call(Hook::primitive_jvp);
+  if (recording()) quietly([&] { belong_to(*self); });
+  return real_function<Arrays(mx::Primitive*, const Arrays&, const Arrays&,
+                              const std::vector<int>&)>(*self, Slot::jvp)(self, primals, tangents,
+                                                                          argnums);
+}
+
+Arrays shadow_vjp(mx::Primitive* self, const Arrays& primals, const Arrays& cotangents,
+                  const std::vector<int>& argnums, const Arrays& outputs) {
+  count_call(Hook::primitive_vjp);
+  if (recording()) quietly([&] { belong_to(*self); });
+  return real_function<Arrays(mx::Primitive*, const Arrays&, const Arrays&,
+                              const std::vector<int>&, const Arrays&)>(*self, Slot::vjp)(
+      self, primals, cotangents, argnums, outputs);
+}
+
+}  // namespace strandline::mlx_adapter

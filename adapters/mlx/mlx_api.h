@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// MLX as the adapter sees it: its public headers, the functions of the loaded libmlx that the hooks
+// stand in front of, and a view of an array descriptor as an array.
+// Nothing here refers to a symbol of libmlx: the adapter is loaded before it, and everything that is
+// called in it is looked up in the library itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mlx/array.h"
+#include "mlx/primitives.h"
+#include "mlx/version.h"
+
+namespace strandline::mlx_adapter {
+
+namespace mx = ::mlx::core;
+
+using Arrays = std::vector<mx::array>;
+using ArraysFunction = std::function<Arrays(const Arrays&)>;
+using ArraysAndExtra = std::pair<Arrays, std::shared_ptr<void>>;
+using CompiledFunction = std::function<ArraysAndExtra(const Arrays&)>;
+
+/// The real functions. A class passed by value that is not trivially copyable goes by address.
+struct MlxFunctions {
+  mx::allocator::Allocator& (*allocator)() = nullptr;
+  void* (*raw_ptr)(mx::allocator::Buffer*) = nullptr;
+  std::size_t (*get_cache_memory)() = nullptr;
+  void (*clear_cache)() = nullptr;
+  std::size_t (*set_cache_limit)(std::size_t) = nullptr;
+  std::size_t (*set_memory_limit)(std::size_t) = nullptr;
+  void (*desc_init)(void*) = nullptr;
+  void (*desc_destroy)(void*) = nullptr;
+  void (*set_data)(mx::array*, mx::allocator::Data*) = nullptr;
+  void (*set_data_strided)(mx::array*, mx::allocator::Data*, std::size_t, mx::Strides*,
+                           mx::array::Flags, std::int64_t) = nullptr;
+  void (*copy_shared_buffer)(mx::array*, const mx::array&, const mx::Strides&, mx::array::Flags,
+                             std::size_t, std::int64_t) = nullptr;
+  void (*detach)(mx::array*) = nullptr;
+  std::pair<Arrays, Arrays> (*vjp)(const ArraysFunction&, const Arrays&, const Arrays&) = nullptr;
+  std::pair<Arrays, Arrays> (*jvp)(const ArraysFunction&, const Arrays&, const Arrays&) = nullptr;
+  CompiledFunction (*compile)(CompiledFunction, std::uintptr_t, bool,
+                              std::vector<std::uint64_t>) = nullptr;
+  void (*enqueue)(void*, mx::Stream, std::function<void()>) = nullptr;
+};
+
+/// Looked up in libmlx on first use; the process ends with a message when libmlx lacks one, since a
+/// hook cannot go on without the function behind it.
+const MlxFunctions& mlx_functions() noexcept;
+
+/// Names of the functions that the loaded libmlx lacks; empty when it is the one we know.
+std::vector<std::string> missing_functions();
+
+/// A descriptor seen as an array, without owning it: an array is one shared pointer, of which only
+/// the address is used here. (Compiled with -fno-strict-aliasing.)
+class DescriptorView {
+ public:
+  explicit DescriptorView(const void* descriptor) noexcept : fields_{descriptor, nullptr} {}
+
+  const mx::array& array() const noexcept { return reinterpret_cast<const mx::array&>(fields_); }
+
+ private:
+  struct Fields {
+    const void* descriptor;
+    const void* control_block;
+  };
+  static_assert(sizeof(Fields) == sizeof(mx::array));
+  Fields fields_;
+};
+
+}  // namespace strandline::mlx_adapter

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wall between the adapter and the program, and what the hooks share.
+#pragma once
+
+#include <exception>
+
+#include "mlx_api.h"
+#include "strandline/core/ids.h"
+#include "strandline/record/recorder.h"
+
+/// A function that stands in for the MLX symbol of this name.
+#define STRANDLINE_HOOK(symbol) __asm__(symbol) __attribute__((visibility("default")))
+
+namespace strandline::mlx_adapter {
+
+/// Runs `work`; a fault in it turns the recorder off and goes no further.
+template <typename Work>
+void quietly(Work&& work) noexcept {
+  try {
+    work();
+  } catch (const std::exception& fault) {
+    record::recorder().fail(fault.what());
+  } catch (...) {
+    record::recorder().fail("unknown fault in the MLX adapter");
+  }
+}
+
+/// The leaf whose constructor this thread is in: made, its memory not yet asked for or bound.
+struct PendingLeaf {
+  const void* descriptor = nullptr;
+  TracebackId traceback{};
+};
+PendingLeaf& pending_leaf() noexcept;
+
+/// Bytes MLX counts as active although the allocation failed.
+std::uint64_t lost_by_mlx() noexcept;
+
+/// Registers the provider of cached buffers. Called once, by `attach`.
+void register_cache_state();
+
+}  // namespace strandline::mlx_adapter

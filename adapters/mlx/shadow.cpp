@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shadows are made once a class and live in one arena, so that "is it shadowed" is a comparison of
+// addresses.
+#include "shadow.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+#include <new>
+#include <string_view>
+#include <typeinfo>
+
+#include "strandline/core/flat_map.h"
+#include "strandline/core/mutex.h"
+
+namespace strandline::mlx_adapter {
+namespace {
+
+constexpr std::size_t kPrefixSlots = 2;    // offset-to-top and RTTI
+constexpr std::size_t kVirtualSlots = 24;  // MLX's primitives have 10 to 12
+constexpr std::size_t kArenaTables = 1024;
+
+struct Entry {
+  ShadowTable facts;
+  void* prefix[kPrefixSlots];
+  void* slots[kVirtualSlots];
+};
+
+struct Arena {
+  Mutex mutex;
+  FlatMap<Entry*> by_real STRANDLINE_GUARDED_BY(mutex);
+  std::size_t used STRANDLINE_GUARDED_BY(mutex) = 0;
+  Entry* const entries = new Entry[kArenaTables]();
+};
+
+Arena& arena() noexcept {
+  static Arena& instance = *new Arena;
+  return instance;
+}
+
+void**& table_pointer(mx::Primitive& primitive) noexcept {
+  return *reinterpret_cast<void***>(&primitive);
+}
+
+// Words that can be read from `from` on before the end of the loaded segment that holds it. A table
+// at the very end of a segment is shorter than what is copied of the others.
+std::size_t readable_words(const void* from) noexcept {
+  struct Search {
+    std::uintptr_t address;
+    std::size_t words;
+  } search{reinterpret_cast<std::uintptr_t>(from), 0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+          const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          const std::uintptr_t end = begin + segment.p_memsz;
+          if (segment.p_type == PT_LOAD && wanted.address >= begin && wanted.address < end) {
+            wanted.words = (end - wanted.address) / sizeof(void*);
+            return 1;
+          }
+        }
+        return 0;
+      },
+      &search);
+  return search.words;
+}
+
+template <typename Function>
+void* address_of(Function* function) noexcept {
+  return reinterpret_cast<void*>(function);
+}
+
+void fill(Entry& entry, mx::Primitive& primitive, void** real) noexcept {
+  entry.facts.real = real;
+  entry.facts.is_compiled = std::string_view(typeid(primitive).name()) == "N3mlx4core8CompiledE";
+  std::memcpy(entry.prefix, real - kPrefixSlots, sizeof entry.prefix);
+  const std::size_t words = std::min(kVirtualSlots, readable_words(real));
+  std::memcpy(entry.slots, real, words * sizeof(void*));
+  entry.slots[static_cast<std::size_t>(Slot::eval_cpu)] = address_of(shadow_eval_cpu);
+  entry.slots[static_cast<std::size_t>(Slot::jvp)] = address_of(shadow_jvp);
+  entry.slots[static_cast<std::size_t>(Slot::vjp)] = address_of(shadow_vjp);
+}
+
+}  // namespace
+
+const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(
+      table_pointer(const_cast<mx::Primitive&>(primitive)));
+  const auto begin = reinterpret_cast<std::uintptr_t>(arena().entries);
+  if (at < begin || at >= begin + kArenaTables * sizeof(Entry)) return nullptr;
+  return &arena().entries[(at - begin) / sizeof(Entry)].facts;
+}
+
+const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept {
+  Arena& shadows = arena();
+  void** real = table_pointer(primitive);
+  const LockGuard guard(shadows.mutex);
+  Entry*& entry = shadows.by_real[reinterpret_cast<std::uint64_t>(real)];
+  if (entry == nullptr) {
+    if (shadows.used == kArenaTables) return nullptr;
+    entry = &shadows.entries[shadows.used++];
+    fill(*entry, primitive, real);
+  }
+  table_pointer(primitive) = entry->slots;
+  return &entry->facts;
+}
+
+}  // namespace strandline::mlx_adapter

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shadow tables: a primitive that has been seen points to a copy of its virtual table, in which the
+// slots of eval_cpu, jvp and vjp lead through the adapter. Offset and RTTI slots are copied too, so
+// that dynamic_cast and typeid see no difference.
+//
+//   [ShadowTable | offset-to-top | RTTI | eval_cpu eval_gpu jvp vjp vmap name … ]
+//                                         ^ what the primitive's table pointer points to
+#pragma once
+
+#include <cstdint>
+
+#include "mlx_api.h"
+
+namespace strandline::mlx_adapter {
+
+/// Slots by the order of declaration in MLX's Primitive.
+enum class Slot : std::uint8_t { eval_cpu = 0, eval_gpu = 1, jvp = 2, vjp = 3 };
+
+/// Facts of one class of primitives, and its real functions.
+struct ShadowTable {
+  void* const* real = nullptr;  ///< the class's own table
+  bool is_compiled = false;     ///< mlx::core::Compiled
+
+  void* real_slot(Slot slot) const noexcept { return real[static_cast<std::size_t>(slot)]; }
+};
+
+/// The facts of a primitive that is shadowed, null for one that is not.
+const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept;
+/// Puts a shadow in front of the primitive's table; null when the arena for shadows is full.
+const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept;
+
+/// The functions that the slots of a shadow lead to, in hooks_primitive.cpp.
+void shadow_eval_cpu(mx::Primitive* self, const Arrays& inputs, Arrays& outputs);
+Arrays shadow_jvp(mx::Primitive* self, const Arrays& primals, const Arrays& tangents,
+                  const std::vector<int>& argnums);
+Arrays shadow_vjp(mx::Primitive* self, const Arrays& primals, const Arrays& cotangents,
+                  const std::vector<int>& argnums, const Arrays& outputs);
+
+}  // namespace strandline::mlx_adapter
