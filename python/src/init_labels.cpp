@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: labels of this thread, annotations of live blocks, phases.
+// Nothing is touched when the recorder is off for good: in a forked child the locks of its tables
+// may be held by threads that are not there.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -15,18 +17,22 @@ using record::recorder;
 using record::thread_state;
 
 nb::object label() {
+  if (!record::tracking()) return nb::none();
   return text_or_none(recorder().tables().labels.text(thread_state().label));
 }
 
 void set_label(const std::string& text) {
+  if (!record::tracking()) return;
   thread_state().label = recorder().tables().labels.intern(text);
 }
 
 bool annotate(std::uint64_t address, const std::string& text) {
+  if (!record::tracking()) return false;
   return recorder().annotate(address, recorder().tables().labels.intern(text));
 }
 
 bool annotate_array(std::uint64_t key, const std::string& text) {
+  if (!record::tracking()) return false;
   return recorder().annotate_array(ArrayKey{key}, recorder().tables().labels.intern(text));
 }
 

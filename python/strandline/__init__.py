@@ -33,6 +33,7 @@ from .recording import (
     record_memory_events,
     reset_peak_memory,
 )
+from .snapshots import dump_snapshot
 
 __version__: str = _native.version
 
@@ -46,6 +47,7 @@ __all__ = [
     "annotate",
     "capture_info",
     "clear_history",
+    "dump_snapshot",
     "get_active_memory",
     "get_counters",
     "get_memory_events",

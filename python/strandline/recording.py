@@ -6,7 +6,7 @@ There is one recorder a process. Off, it costs its allocators next to nothing.
 
 from typing import Any, Literal, TypedDict
 
-from . import _arguments, _native
+from . import _arguments, _native, _process
 
 __all__ = [
     "CaptureInfo",
@@ -90,6 +90,7 @@ def record_memory_events(
                                "supported yet, use dump_snapshot")
         )
     if enabled:
+        _process.require_first(function)
         _native.start(entries, smallest, stacks == "python")
     else:
         _native.stop()
@@ -102,6 +103,7 @@ def is_recording() -> bool:
 
 def get_memory_events() -> list[Event]:
     """The events that the ring still holds, oldest first."""
+    _process.require_first("get_memory_events")
     return _native.events()  # type: ignore[return-value]
 
 
@@ -111,6 +113,7 @@ def clear_history(*, tables: bool = False) -> None:
     With ``tables=True`` the tables of tracebacks, names and labels are emptied as well: what is
     live then has no traceback any more. The label of the calling thread stays in force.
     """
+    _process.require_first("clear_history")
     label = _native.label()
     _native.clear_history(tables)
     if tables and label is not None:
@@ -134,6 +137,7 @@ def reset_peak_memory() -> None:
 
 def get_counters() -> dict[str, Any]:
     """Events and bytes written by action, and everything lost, dropped or capped."""
+    _process.require_first("get_counters")
     return _native.counters()
 
 
