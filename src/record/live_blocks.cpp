@@ -104,7 +104,15 @@ LiveBlocks::Bound LiveBlocks::bind(std::uint64_t address, ArrayKey array, const 
   sharers_[at] = {.array = array, .holder = holder};
   by_array_[array.value] = at;
   link(at, block);
-  return entries_[block].first_sharer == at ? Bound::first_sharer : Bound::further_sharer;
+  Entry& entry = entries_[block];
+  if (entry.first_sharer != at) return Bound::further_sharer;
+  if (!entry.was_bound) {
+    entry.was_bound = true;
+    return Bound::first_sharer;
+  }
+  keep_for_peaks(entry);
+  entry.block.holder = holder;
+  return Bound::next_holder;
 }
 
 const LiveBlock* LiveBlocks::leave(ArrayKey array) {
@@ -207,9 +215,9 @@ void LiveBlocks::keep_for_peaks(Entry& entry) {
   for (std::size_t m = 0; m < kMeasureCount; ++m) {
     if (!is_in_peak(entry, m)) continue;
     PeakState& state = peaks_[m];
+    state.departed.push_back(entry.block);  // first: what throws leaves the block as it was
     entry.kept_epoch[m] = state.epoch;
-    entry.kept_at[m] = static_cast<Index>(state.departed.size());
-    state.departed.push_back(entry.block);
+    entry.kept_at[m] = static_cast<Index>(state.departed.size() - 1);
   }
 }
 

@@ -200,8 +200,10 @@ void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder
       ++counters_.unknown_binds;
       return;
     case LiveBlocks::Bound::already_bound:
-    case LiveBlocks::Bound::next_holder:
     case LiveBlocks::Bound::further_sharer:
+      return;
+    case LiveBlocks::Bound::next_holder:
+      write_holder(*live_.find(address));
       return;
     case LiveBlocks::Bound::first_sharer:
       break;

@@ -64,7 +64,13 @@ struct Peak {
 
 class STRANDLINE_API LiveBlocks {
  public:
-  enum class Bound : std::uint8_t { unknown_block, first_sharer, further_sharer, already_bound };
+  enum class Bound : std::uint8_t {
+    unknown_block,
+    first_sharer,    ///< the first ever: what it knows counts for the whole life, see amend_holder
+    next_holder,     ///< the first after all others left: it holds the block from now on
+    further_sharer,
+    already_bound,
+  };
 
   /// Adds a block and its bytes. A block already open at this address is dropped and counted.
   void add(const LiveBlock& block);
@@ -98,6 +104,7 @@ class STRANDLINE_API LiveBlocks {
   std::vector<LiveBlock> blocks() const;                    ///< by address
   std::vector<LiveBlock> peak_set(Measure measure) const;   ///< by address
   std::uint64_t double_allocs() const noexcept { return double_allocs_; }
+  void forget_counts() noexcept { double_allocs_ = 0; }
   std::uint64_t memory_bytes() const noexcept;
 
   /// All ids of live and departed blocks become none: their tables have been emptied.
@@ -112,6 +119,7 @@ class STRANDLINE_API LiveBlocks {
     std::uint64_t order = 0;  // blocks added up to and including this one
     Index first_sharer = kNone;
     Index last_sharer = kNone;
+    bool was_bound = false;
     std::array<std::uint32_t, kMeasureCount> kept_epoch{};  // peak epoch in which a copy departed
     std::array<Index, kMeasureCount> kept_at{};             // its index in `departed`
   };
