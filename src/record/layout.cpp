@@ -67,11 +67,13 @@ LayoutId LayoutTable::intern(std::span<const std::int64_t> shape, Dtype dtype) {
     ++refused_;
     return {};
   }
-  entries_.push_back({.first_dimension = static_cast<std::uint32_t>(dimensions_.size()),
+  const auto first_dimension = static_cast<std::uint32_t>(dimensions_.size());
+  // Before the entry that points at them: what throws must leave no entry without its shape.
+  dimensions_.insert(dimensions_.end(), shape.begin(), shape.end());
+  entries_.push_back({.first_dimension = first_dimension,
                       .next = head != nullptr ? *head : 0,
                       .rank = static_cast<std::uint16_t>(shape.size()),
                       .dtype = dtype});
-  dimensions_.insert(dimensions_.end(), shape.begin(), shape.end());
   heads_[hash] = static_cast<std::uint32_t>(entries_.size());
   return {first_ + static_cast<std::uint32_t>(entries_.size()) - 1};
 }

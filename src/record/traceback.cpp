@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traceback table. Readers of the fingerprint table take no lock: a slot's id is published last,
-// slots are only ever added, and a table that has been outgrown stays until the process ends, since
-// a reader may still be in it (their sizes double, so all of them together are no larger than the
-// last).
+// and a table that has been outgrown or cleared stays until the process ends, since a reader may
+// still be in it (their sizes double, so all of them together are no larger than twice the last).
+// A reader that races with `clear` may get an id from before it, which reads as "none".
 #include "strandline/record/traceback.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ Fingerprint fingerprint_of(std::span<const RawFrame> frames) noexcept {
 }  // namespace
 
 TracebackTable::TracebackTable(std::uint64_t cap_bytes) : cap_bytes_(cap_bytes) {
-  retired_.push_back(std::make_unique<Slots>(kFirstSlots));
-  slots_.store(retired_.back().get(), std::memory_order_release);
+  levels_.push_back(std::make_unique<Slots>(kFirstSlots));
+  slots_.store(levels_.back().get(), std::memory_order_release);
 }
 
 TracebackTable::~TracebackTable() = default;
@@ -103,20 +103,24 @@ TracebackId TracebackTable::splice(TracebackId calling_id, TracebackId traced,
   TracebackId joined;
   {
     const LockGuard guard(mutex_);
-    const std::uint64_t key = key_of(outer.value, inner.value);
-    if (const std::uint32_t* known = splices_.find(key)) {
-      joined = {*known};
-    } else {
-      std::vector<RawFrame> frames = frames_unlocked(inner);
-      frames.resize(frames.size() - std::min(outer_frames, frames.size()));
-      for (const RawFrame& frame : frames_unlocked(outer)) frames.push_back(frame);
-      const bool truncated = frames.size() > kMaxFrames;
-      if (truncated) frames.resize(kMaxFrames);
-      joined = insert_unlocked(fingerprint_of(frames), frames, truncated);
-      splices_[key] = joined.value;
-    }
+    joined = splice_unlocked(outer, inner, outer_frames);
   }
   return pair(joined, forward_id);
+}
+
+TracebackId TracebackTable::splice_unlocked(TracebackId outer, TracebackId inner,
+                                            std::size_t outer_frames) {
+  const std::uint64_t key = key_of(outer.value, inner.value);
+  const Splice* known = splices_.find(key);
+  if (known != nullptr && known->outer_frames == outer_frames) return {known->id};
+  std::vector<RawFrame> frames = frames_unlocked(inner);
+  frames.resize(frames.size() - std::min(outer_frames, frames.size()));
+  for (const RawFrame& frame : frames_unlocked(outer)) frames.push_back(frame);
+  const bool truncated = frames.size() > kMaxFrames;
+  if (truncated) frames.resize(kMaxFrames);
+  const TracebackId joined = insert_unlocked(fingerprint_of(frames), frames, truncated);
+  if (joined) splices_[key] = {joined.value, static_cast<std::uint32_t>(outer_frames)};
+  return joined;
 }
 
 TracebackId TracebackTable::calling(TracebackId id) const {
@@ -174,15 +178,18 @@ std::uint64_t TracebackTable::truncated_count() const {
 void TracebackTable::clear() {
   const LockGuard guard(mutex_);
   first_ += static_cast<std::uint32_t>(nodes_.size());
-  nodes_.clear();
-  frames_.clear();
+  nodes_ = std::vector<Node>();  // with their memory, which counts against the cap
+  frames_ = std::vector<RawFrame>();
   frame_numbers_.clear();
   children_.clear();
   pairs_.clear();
   splices_.clear();
-  retired_.push_back(std::make_unique<Slots>(kFirstSlots));
+  for (std::size_t i = 0; i <= level_; ++i) {
+    for (Slot& slot : levels_[i]->slots) slot.id.store(0, std::memory_order_relaxed);
+  }
+  level_ = 0;
   used_slots_ = 0;
-  slots_.store(retired_.back().get(), std::memory_order_release);
+  slots_.store(levels_.front().get(), std::memory_order_release);
 }
 
 const TracebackTable::Node* TracebackTable::node(TracebackId id) const {
@@ -196,10 +203,13 @@ std::uint32_t TracebackTable::append(Node node) {
 }
 
 std::uint32_t TracebackTable::frame_index(const RawFrame& frame) {
-  const auto [entry, added] =
-      frame_numbers_.try_emplace(frame, static_cast<std::uint32_t>(frames_.size()));
-  if (added) frames_.push_back(frame);
-  return entry->second;
+  if (const auto known = frame_numbers_.find(frame); known != frame_numbers_.end()) {
+    return known->second;
+  }
+  const auto number = static_cast<std::uint32_t>(frames_.size());
+  frames_.push_back(frame);  // before it gets a number: what throws must leave no number too many
+  frame_numbers_.emplace(frame, number);
+  return number;
 }
 
 std::uint32_t TracebackTable::child(std::uint32_t parent, std::uint32_t frame) {
@@ -209,33 +219,39 @@ std::uint32_t TracebackTable::child(std::uint32_t parent, std::uint32_t frame) {
 }
 
 void TracebackTable::publish(const Fingerprint& fingerprint, TracebackId id) {
-  Slots* table = slots_.load(std::memory_order_relaxed);
-  const auto place = [](Slots& into, std::uint64_t low, std::uint64_t high, std::uint32_t number) {
-    const std::size_t mask = into.slots.size() - 1;
-    std::size_t i = low & mask;
-    while (into.slots[i].id.load(std::memory_order_relaxed) != 0) i = (i + 1) & mask;
-    into.slots[i].low.store(low, std::memory_order_relaxed);
-    into.slots[i].high.store(high, std::memory_order_relaxed);
-    into.slots[i].id.store(number, std::memory_order_release);
-  };
-  if ((used_slots_ + 1) * 2 > table->slots.size()) {
-    auto larger = std::make_unique<Slots>(table->slots.size() * 2);
-    for (const Slot& slot : table->slots) {
-      const std::uint32_t number = slot.id.load(std::memory_order_relaxed);
-      if (number != 0) place(*larger, slot.low.load(), slot.high.load(), number);
-    }
-    table = larger.get();
-    retired_.push_back(std::move(larger));
-    slots_.store(table, std::memory_order_release);
-  }
-  place(*table, fingerprint.low, fingerprint.high, id.value);
+  if ((used_slots_ + 1) * 2 > levels_[level_]->slots.size()) grow_slots();
+  place(levels_[level_]->slots, fingerprint.low, fingerprint.high, id.value);
   ++used_slots_;
+}
+
+void TracebackTable::grow_slots() {
+  const std::vector<Slot>& old = levels_[level_]->slots;
+  if (level_ + 1 == levels_.size()) levels_.push_back(std::make_unique<Slots>(old.size() * 2));
+  std::vector<Slot>& larger = levels_[level_ + 1]->slots;
+  for (const Slot& slot : old) {
+    const std::uint32_t number = slot.id.load(std::memory_order_relaxed);
+    if (number == 0) continue;
+    place(larger, slot.low.load(std::memory_order_relaxed),
+          slot.high.load(std::memory_order_relaxed), number);
+  }
+  ++level_;
+  slots_.store(levels_[level_].get(), std::memory_order_release);
+}
+
+void TracebackTable::place(std::vector<Slot>& slots, std::uint64_t low, std::uint64_t high,
+                           std::uint32_t id) noexcept {
+  const std::size_t mask = slots.size() - 1;
+  std::size_t i = low & mask;
+  while (slots[i].id.load(std::memory_order_relaxed) != 0) i = (i + 1) & mask;
+  slots[i].low.store(low, std::memory_order_relaxed);
+  slots[i].high.store(high, std::memory_order_relaxed);
+  slots[i].id.store(id, std::memory_order_release);
 }
 
 bool TracebackTable::is_full() const { return bytes_unlocked() >= cap_bytes_; }
 
 std::uint64_t TracebackTable::bytes_unlocked() const {
-  const std::size_t slots = slots_.load(std::memory_order_relaxed)->slots.size();
+  const std::size_t slots = levels_[level_]->slots.size() * 2;  // with those outgrown
   constexpr std::size_t kFrameNumberBytes = 64;
   return nodes_.capacity() * sizeof(Node) + frames_.capacity() * sizeof(RawFrame) +
          frame_numbers_.size() * kFrameNumberBytes + children_.memory_bytes() +

@@ -73,12 +73,13 @@ struct Tables {
            layouts.refused();
   }
   void clear() {
-    generation.fetch_add(1, std::memory_order_release);
     tracebacks.clear();
     ops.clear();
     labels.clear();
     owners.clear();
     layouts.clear();
+    // Last: who read the old generation and interned before the clear must find it changed.
+    generation.fetch_add(1, std::memory_order_release);
   }
 };
 

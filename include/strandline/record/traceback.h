@@ -123,6 +123,10 @@ class STRANDLINE_API TracebackTable {
     explicit Slots(std::size_t capacity) : slots(capacity) {}
     std::vector<Slot> slots;
   };
+  struct Splice {
+    std::uint32_t id = 0;
+    std::uint32_t outer_frames = 0;  // of the call that was traced
+  };
 
   const Node* node(TracebackId id) const STRANDLINE_REQUIRES(mutex_);
   std::vector<RawFrame> frames_unlocked(TracebackId id) const STRANDLINE_REQUIRES(mutex_);
@@ -132,19 +136,26 @@ class STRANDLINE_API TracebackTable {
   TracebackId insert_unlocked(const Fingerprint& fingerprint, std::span<const RawFrame> frames,
                               bool truncated) STRANDLINE_REQUIRES(mutex_);
   void publish(const Fingerprint& fingerprint, TracebackId id) STRANDLINE_REQUIRES(mutex_);
+  void grow_slots() STRANDLINE_REQUIRES(mutex_);
+  static void place(std::vector<Slot>& slots, std::uint64_t low, std::uint64_t high,
+                    std::uint32_t id) noexcept;
+  TracebackId splice_unlocked(TracebackId outer, TracebackId inner, std::size_t outer_frames)
+      STRANDLINE_REQUIRES(mutex_);
   bool is_full() const STRANDLINE_REQUIRES(mutex_);
   std::uint64_t bytes_unlocked() const STRANDLINE_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   const std::uint64_t cap_bytes_;
-  std::atomic<Slots*> slots_;  // the table readers use; superseded ones live in retired_
-  std::vector<std::unique_ptr<Slots>> retired_ STRANDLINE_GUARDED_BY(mutex_);
+  std::atomic<Slots*> slots_;  // the table readers use, levels_[level_]
+  // Each twice the size of the one before; made once, never freed, emptied by `clear`.
+  std::vector<std::unique_ptr<Slots>> levels_ STRANDLINE_GUARDED_BY(mutex_);
+  std::size_t level_ STRANDLINE_GUARDED_BY(mutex_) = 0;
   std::size_t used_slots_ STRANDLINE_GUARDED_BY(mutex_) = 0;
   std::vector<Node> nodes_ STRANDLINE_GUARDED_BY(mutex_);
   std::vector<RawFrame> frames_ STRANDLINE_GUARDED_BY(mutex_);
   FlatMap<std::uint32_t> children_ STRANDLINE_GUARDED_BY(mutex_);  // (parent, frame) -> node
   FlatMap<std::uint32_t> pairs_ STRANDLINE_GUARDED_BY(mutex_);     // (calling, forward) -> node
-  FlatMap<std::uint32_t> splices_ STRANDLINE_GUARDED_BY(mutex_);   // (calling, traced) -> node
+  FlatMap<Splice> splices_ STRANDLINE_GUARDED_BY(mutex_);          // (calling, traced) -> node
   std::unordered_map<RawFrame, std::uint32_t, FrameHash> frame_numbers_
       STRANDLINE_GUARDED_BY(mutex_);
   std::uint32_t first_ STRANDLINE_GUARDED_BY(mutex_) = 1;  // id of nodes_[0]
