@@ -42,10 +42,16 @@ apt_install() {
     command -v sudo >/dev/null || die "not root and no sudo; install these first: $*"
     sudo=(sudo)
   fi
-  say "apt: installing $*"
-  "${sudo[@]}" apt-get update -qq
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+  say "apt: installing $* (log: build/apt.log)"
+  mkdir -p build
+  if ! {
+    "${sudo[@]}" apt-get update -qq &&
+      "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "$@"
+  } </dev/null >build/apt.log 2>&1; then
+    tail -n 30 build/apt.log >&2
+    die "apt could not install: $*"
+  fi
 }
 
 install_system() {
