@@ -18,7 +18,8 @@ from . import _native, _output
 from .children import ChildCounter
 from .program import execute
 from .recording import record_memory_events
-from .snapshots import dump_snapshot, memory_report
+from .reports import memory_report
+from .snapshots import dump_snapshot
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Session:
             program=self._program_name,
             seconds=seconds,
             exit_status=self.exit_status,
-            started_children=self._children.started,
+            started_children=self._children.started(_native.counters()["forks"]),
         )
         snapshot = None if self._failures else self._outputs.snapshot
         _say(report.text(top=self._top, snapshot=snapshot, color=_wants_color()))

@@ -9,10 +9,11 @@ started processes here, by Python's audit events. A start from C is not seen.
 import sys
 import threading
 
-_EVENTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system"})
+_STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system"})
+_FORKS = frozenset({"os.fork", "os.forkpty"})
 
 # multiprocessing's spawn and forkserver raise no event of their own; what can be seen is that
-# these functions open the pipe to the new process by its descriptor, once a start.
+# these files open the pipe to the new process by its descriptor, once a start.
 _LAUNCHERS = ("multiprocessing/popen_spawn_posix.py", "multiprocessing/popen_forkserver.py")
 
 
@@ -22,22 +23,29 @@ class ChildCounter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._started = 0
+        self._forked = 0
 
     def install(self) -> None:
         sys.addaudithook(self._audit)
 
-    @property
-    def started(self) -> int:
-        return self._started
+    def started(self, forks: int) -> int:
+        """Processes started, without those among the core's ``forks``.
+
+        subprocess forks by itself where it has a ``preexec_fn``: such a start is in both counts.
+        """
+        return self._started - min(self._started, max(0, forks - self._forked))
 
     def _audit(self, event: str, args: tuple[object, ...]) -> None:
-        if event in _EVENTS or (event == "open" and _is_multiprocessing_launch(args)):
+        if event in _STARTS or (event == "open" and _is_multiprocessing_launch(args)):
             with self._lock:
                 self._started += 1
+        elif event in _FORKS:
+            with self._lock:
+                self._forked += 1
 
 
 def _is_multiprocessing_launch(args: tuple[object, ...]) -> bool:
-    if type(args[0]) is not int or args[1] != "wb":
+    if type(args[0]) is not int or args[1] != "w":
         return False
     opener = sys._getframe(2)  # 0 is this function, 1 the hook
     return opener.f_code.co_filename.endswith(_LAUNCHERS)

@@ -42,14 +42,14 @@ def collect() -> dict[str, object]:
         "compiler": _native.compiler,
         "capture": capture["sources"],
         "clock": capture["clock"],
-        "adapters": [_mlx_state()],
+        "adapters": [mlx_state()],
     }
 
 
-def _mlx_state() -> AdapterState:
-    """Loads the adapter to find out; nothing is recorded by that."""
+def mlx_state() -> AdapterState:
+    """Loads the adapter, which must happen before mlx is imported; nothing is recorded by that."""
     if importlib.util.find_spec("mlx") is None:
-        off = "mlx is not installed for this Python: pip install 'mlx[cpu]==0.32.4'"
+        off = f"mlx is not installed for {sys.executable}: pip install 'mlx[cpu]==0.32.4'"
         return {"name": "mlx", "framework_version": None, "off": off}
     version = _installed_version("mlx")
     try:

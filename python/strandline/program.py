@@ -88,15 +88,16 @@ def _set_path_entry(folder: str) -> None:
 def _is_container(path: str) -> bool:
     if os.path.isdir(path):
         return True
-    return importlib.machinery.PathFinder.find_spec("__main__", [path]) is not None
+    return importlib.machinery.PathFinder.find_spec("__main__", [os.path.abspath(path)]) is not None
 
 
 def _load_container(path: str, arguments: Sequence[str]) -> Program:
-    spec = importlib.machinery.PathFinder.find_spec("__main__", [path])
+    folder = os.path.abspath(path)
+    spec = importlib.machinery.PathFinder.find_spec("__main__", [folder])
     if spec is None:
         raise ProgramError(f"cannot find a '__main__' module in {path!r}")
-    name = os.path.basename(os.path.normpath(path))
-    made = _of_spec(name, spec, _module_code(spec), [path, *arguments], path)
+    name = os.path.basename(folder)
+    made = _of_spec(name, spec, _module_code(spec), [path, *arguments], folder)
     made.stem = os.path.splitext(name)[0]
     return made
 

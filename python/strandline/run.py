@@ -6,7 +6,6 @@ adapters. Then the program runs in this interpreter as ``__main__``, and ends as
 same standard output, same traceback, same exit status.
 """
 
-import importlib.util
 import os
 import sys
 import traceback
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from . import _output
 from ._command_line import RunOptions, parse_run
 from ._session import Outputs, Session
+from .info import mlx_state
 from .program import Program, ProgramError, execute, load_module, load_script
 
 _USAGE_STATUS = 2
@@ -63,20 +63,11 @@ def _prepare(options: RunOptions, program: Program) -> Session:
 
 def _load_adapters() -> None:
     """Hooks must be there before the program imports its framework."""
-    hint = "or run with --without-adapters"
-    if importlib.util.find_spec("mlx") is None:
+    state = mlx_state()
+    if state["off"] is not None:
         raise AdapterMissing(
-            f"mlx is not installed for this Python ({sys.executable}), so nothing would be "
-            f"recorded: pip install 'mlx[cpu]==0.32.4', {hint}"
+            f"nothing would be recorded: {state['off']}; or run with --without-adapters"
         )
-    try:
-        from . import mlx
-    except ImportError as error:
-        raise AdapterMissing(f"this build cannot record mlx ({error}): {hint}") from None
-    try:
-        mlx.load_adapter()
-    except mlx.AdapterError as error:
-        raise AdapterMissing(f"{error} ({hint})") from None
 
 
 def _execute(program: Program, session: Session) -> int:
