@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Did the hooks take? An empty array is made and dropped, which changes none of MLX's figures."""
+
+import types
+
+from .. import _native
+from .errors import AdapterError
+
+_HOOKS_OF_AN_EMPTY_ARRAY = ("desc_init", "malloc", "set_data", "free", "desc_destroy")
+
+
+def attach(core: types.ModuleType, adapter: _native.Adapter) -> None:
+    """Bind the adapter to the MLX just imported. Raises AdapterError when a hook was not reached."""
+    try:
+        adapter.attach()
+    except RuntimeError as error:
+        raise AdapterError(str(error)) from None
+    before = adapter.hook_calls()
+    core.array([], dtype=core.float32)
+    after = adapter.hook_calls()
+    silent = [hook for hook in _HOOKS_OF_AN_EMPTY_ARRAY if after[hook] == before[hook]]
+    if silent:
+        raise AdapterError(
+            f"hooks did not take in mlx {core.__version__} ({', '.join(silent)}): nothing is "
+            "recorded; start the program with `strandline run`, without other tools that preload "
+            "or bind libmlx"
+        )
+    if core.default_device().type != core.DeviceType.cpu:
+        raise AdapterError(
+            f"mlx computes on {core.default_device()} here; GPU streams are not recorded: "
+            "mx.set_default_device(mx.cpu), or pip install 'mlx[cpu]'"
+        )

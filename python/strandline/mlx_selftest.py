@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m strandline.mlx_selftest ADAPTER``: does this adapter agree with the installed MLX?
+
+Run in a process of its own, since an adapter that was built for another version may break the one
+it is loaded into. Exits 0 when all checks hold, else 1 with the first that does not.
+"""
+
+import ctypes
+import os
+import sys
+from typing import Any
+
+from . import _native
+from .recording import get_memory_events, record_memory_events
+
+
+def main(library: str) -> int:
+    ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+    import mlx.core as mx
+
+    adapter = next(a for a in _native.adapters() if a.name == "mlx")
+    adapter.attach()
+    record_memory_events(True)
+    failures = [name for name, holds in _checks(mx, adapter) if not holds]
+    for name in failures[:1]:
+        print(f"error: self-test: {name}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _checks(mx: Any, adapter: _native.Adapter) -> list[tuple[str, bool]]:
+    a = mx.ones((64, 64))
+    b = mx.array([[1.0] * 64] * 64)
+    c = a + b
+    gradient = mx.grad(lambda x: mx.exp(x).sum())(b)
+    compiled = mx.compile(lambda x: mx.tanh(x) * 2 + 1)
+    fused = [compiled(b) for _ in range(3)]
+    mx.eval(c, gradient, fused, mx.linalg.qr(b, stream=mx.cpu))
+    mx.synchronize()
+    calls = adapter.hook_calls()
+    events = get_memory_events()
+    ops = {event["op"] for event in events if event["action"].startswith("alloc")}
+    return [
+        *[(f"hook {hook} was not reached", count > 0) for hook, count in calls.items()
+          if hook not in ("jvp", "primitive_jvp")],
+        ("active memory differs from mx.get_active_memory()",
+         _native.active_memory() == mx.get_active_memory()),
+        ("peak differs from mx.get_peak_memory()",
+         _native.peak_memory() == mx.get_peak_memory()),
+        ("operations have no name", {"Add", "Array", "QRF"} <= ops),
+        ("a fused operation has no name", any(op.startswith("Compiled") for op in ops if op)),
+        ("a gradient has no forward line",
+         any(event["forward_traceback"] for event in events)),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
