@@ -7,11 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nanobind/nanobind.h>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <nanobind/nanobind.h>
 
 #include "strandline/record/recorder.h"
 

@@ -9,8 +9,8 @@
 namespace strandline::python {
 namespace {
 
-using record::Frame;
 using record::Fingerprint;
+using record::Frame;
 using record::RawFrame;
 
 /// This thread's state when it holds the interpreter lock, else null.
@@ -39,10 +39,16 @@ class PendingExceptionGuard {
  public:
 #if PY_VERSION_HEX >= 0x030C0000
   PendingExceptionGuard() noexcept : exception_(PyErr_GetRaisedException()) {}
-  ~PendingExceptionGuard() { PyErr_SetRaisedException(exception_); }
+  ~PendingExceptionGuard() {
+    PyErr_SetRaisedException(exception_);
+  }
 #else
-  PendingExceptionGuard() noexcept { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~PendingExceptionGuard() { PyErr_Restore(type_, value_, traceback_); }
+  PendingExceptionGuard() noexcept {
+    PyErr_Fetch(&type_, &value_, &traceback_);
+  }
+  ~PendingExceptionGuard() {
+    PyErr_Restore(type_, value_, traceback_);
+  }
 #endif
   PendingExceptionGuard(const PendingExceptionGuard&) = delete;
   PendingExceptionGuard& operator=(const PendingExceptionGuard&) = delete;
@@ -134,14 +140,13 @@ std::string utf8(PyObject* text) {
 }  // namespace
 
 CpythonSource::CpythonSource()
-    : name_("CPython " + std::to_string(PY_MAJOR_VERSION) + "." +
-            std::to_string(PY_MINOR_VERSION) + " (public API)"),
+    : name_("CPython " + std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION) +
+            " (public API)"),
       interpreter_(PyInterpreterState_Get()) {}
 
 bool CpythonSource::can_gather() const noexcept {
   PyThreadState* thread = current_thread_state();
-  return thread != nullptr && PyThreadState_GetInterpreter(thread) == interpreter_ &&
-         !finalizing();
+  return thread != nullptr && PyThreadState_GetInterpreter(thread) == interpreter_ && !finalizing();
 }
 
 TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {

@@ -10,10 +10,11 @@
 // not to the program it runs.
 #pragma once
 
-#include <Python.h>
 #include <atomic>
 #include <string>
 #include <unordered_set>
+
+#include <Python.h>
 
 #include "strandline/record/capture.h"
 

@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <deque>
-#include <nanobind/nanobind.h>
 #include <string>
 #include <vector>
+
+#include <nanobind/nanobind.h>
 
 #include "strandline/snapshot/builder.h"
 
@@ -34,8 +35,7 @@ class EventInputReader {
   void read_pool();
   void read_frames(const char* key, Frames& frames);
   [[noreturn]] void refuse_type(const char* key, nanobind::handle got, const char* expected) const;
-  [[noreturn]] void refuse_value(const char* key, nanobind::handle got,
-                                 const char* expected) const;
+  [[noreturn]] void refuse_value(const char* key, nanobind::handle got, const char* expected) const;
   std::string place(const char* key) const;
 
   std::size_t index_ = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: adapters, as they made themselves known to the recorder's list.
 
+#include <string_view>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <string_view>
 
 #include "bindings.h"
 #include "strandline/core/error.h"
@@ -16,7 +17,9 @@ namespace {
 
 using record::Adapter;
 
-nb::object view_object(std::string_view text) { return text_object(std::string(text)); }
+nb::object view_object(std::string_view text) {
+  return text_object(std::string(text));
+}
 
 nb::typed<nb::dict, nb::str, int> hook_calls(const Adapter& adapter) {
   nb::typed<nb::dict, nb::str, int> result;
@@ -40,12 +43,12 @@ nb::list list_adapters() {
 
 void init_adapters(nb::module_& m) {
   nb::class_<Adapter>(m, "Adapter", "A framework that is being recorded as it is shipped.")
-      .def_prop_ro("name", [](const Adapter& a) { return view_object(a.name()); },
-                   nb::sig("def name(self) -> str"))
-      .def_prop_ro("framework_version",
-                   [](const Adapter& a) { return view_object(a.framework_version()); },
-                   nb::sig("def framework_version(self) -> str"),
-                   "The version it was built for.")
+      .def_prop_ro(
+          "name", [](const Adapter& a) { return view_object(a.name()); },
+          nb::sig("def name(self) -> str"))
+      .def_prop_ro(
+          "framework_version", [](const Adapter& a) { return view_object(a.framework_version()); },
+          nb::sig("def framework_version(self) -> str"), "The version it was built for.")
       .def("attach", &Adapter::attach,
            "Binds to the framework, which is loaded by now. Raises DeviceError with what to do.")
       .def("hook_calls", &hook_calls, "Calls each hook has seen so far, by the hook's name.")

@@ -3,6 +3,7 @@
 // is first loaded, and lives as long as the process.
 
 #include <memory>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -40,10 +41,12 @@ void init_capture(nb::module_& m) {
   m.def("set_entry", &set_entry, nb::arg("code").none(),
         nb::sig("def set_entry(code: types.CodeType | None) -> None"),
         "Frames of this code object and all outward of them are left out of tracebacks.");
-  m.def("can_capture", [] { return record::can_capture(); },
-        "Whether some source can tell the stack of this thread.");
-  m.def("capture_sources", [] { return record::capture_sources_text(); },
-        "Names of the capture sources, in order of preference.");
+  m.def(
+      "can_capture", [] { return record::can_capture(); },
+      "Whether some source can tell the stack of this thread.");
+  m.def(
+      "capture_sources", [] { return record::capture_sources_text(); },
+      "Names of the capture sources, in order of preference.");
 }
 
 }  // namespace strandline::python

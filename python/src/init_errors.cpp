@@ -3,6 +3,7 @@
 // not have are classes of strandline/errors.py, which are looked up when one is thrown.
 
 #include <exception>
+
 #include <nanobind/nanobind.h>
 
 #include "bindings.h"
@@ -46,6 +47,8 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
 
 }  // namespace
 
-void init_errors(nb::module_& /*m*/) { nb::register_exception_translator(translate); }
+void init_errors(nb::module_& /*m*/) {
+  nb::register_exception_translator(translate);
+}
 
 }  // namespace strandline::python

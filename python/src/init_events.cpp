@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nanobind/nanobind.h>
 #include <string_view>
+
+#include <nanobind/nanobind.h>
 
 #include "bindings.h"
 #include "strandline/record/capture.h"
@@ -16,8 +17,8 @@
 namespace strandline::python {
 
 nb::object text_object(const std::string& text) {
-  PyObject* made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
-                                        "replace");
+  PyObject* made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (made == nullptr) throw nb::python_error();
   return nb::steal(made);
 }
@@ -142,10 +143,10 @@ record::Cut cut_without_gil() {
   return record::recorder().cut();
 }
 
-nb::typed<nb::list, nb::dict> events() {
+nb::list events() {
   const record::Cut cut = cut_without_gil();
   EventReader reader(cut);
-  nb::typed<nb::list, nb::dict> result;
+  nb::list result;
   for (const Event& event : cut.events) result.append(reader.event(event));
   return result;
 }
@@ -158,7 +159,8 @@ nb::object traceback_of(std::uint64_t address) {
 }  // namespace
 
 void init_events(nb::module_& m) {
-  m.def("events", &events, "The events kept by the ring, oldest first, as dictionaries.");
+  m.def("events", &events, nb::sig("def events() -> list[dict[str, object]]"),
+        "The events kept by the ring, oldest first, as dictionaries.");
   m.def("traceback_of", &traceback_of, nb::arg("address"),
         nb::sig("def traceback_of(address: int) -> list[tuple[str, str, int]] | None"),
         "Frames of the live block at `address`, outermost first.");

@@ -46,10 +46,12 @@ void init_labels(nb::module_& m) {
         "Labels the live block at `address`; False when there is none.");
   m.def("annotate_array", &annotate_array, nb::arg("key"), nb::arg("text"),
         "Labels the live block an array is bound to; False when there is none.");
-  m.def("begin_phase", [](const std::string& name) { return recorder().begin_phase(name); },
-        nb::arg("name"), "Number of the new phase, 0 while recording is off.");
-  m.def("end_phase", [](std::uint32_t number) { recorder().end_phase(number); },
-        nb::arg("number"), "Ends a phase; 0 does nothing.");
+  m.def(
+      "begin_phase", [](const std::string& name) { return recorder().begin_phase(name); },
+      nb::arg("name"), "Number of the new phase, 0 while recording is off.");
+  m.def(
+      "end_phase", [](std::uint32_t number) { recorder().end_phase(number); }, nb::arg("number"),
+      "Ends a phase; 0 does nothing.");
 }
 
 }  // namespace strandline::python

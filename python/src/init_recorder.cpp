@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: the recorder's switches, sums and counters.
 
+#include <string_view>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-#include <string_view>
 
 #include "bindings.h"
 #include "strandline/core/clock.h"
@@ -29,7 +30,9 @@ void clear_history(bool tables) {
                                   : record::Recorder::ClearTables::no);
 }
 
-Measure measure_of(bool requested) { return requested ? Measure::requested : Measure::capacity; }
+Measure measure_of(bool requested) {
+  return requested ? Measure::requested : Measure::capacity;
+}
 
 nb::typed<nb::dict, nb::str, int> by_action(
     const std::array<std::uint64_t, record::kActionCount>& counts) {
@@ -66,25 +69,33 @@ nb::typed<nb::dict, nb::str, nb::object> counters() {
 void init_recorder(nb::module_& m) {
   m.def("start", &start, nb::arg("max_entries"), nb::arg("min_size"), nb::arg("stacks"),
         "Switches recording on.");
-  m.def("stop", [] { recorder().stop(); }, "Switches recording off; events stay.");
+  m.def(
+      "stop", [] { recorder().stop(); }, "Switches recording off; events stay.");
   m.def("clear_history", &clear_history, nb::arg("tables"),
         "Forgets events, phases and counters; with `tables` also every interned id.");
-  m.def("recording", [] { return record::recording(); }, "Whether events are recorded now.");
-  m.def("alive", [] { return record::tracking(); },
-        "False in a forked child and after a fault: the recorder is off for good.");
-  m.def("fault", [] { return recorder().fault(); },
-        "Why the recorder turned itself off; empty when it did not.");
-  m.def("active_bytes",
-        [](bool requested) { return recorder().active(measure_of(requested)); },
-        nb::arg("requested"), "Bytes active now, by capacity or as requested.");
-  m.def("peak_bytes", [](bool requested) { return recorder().peak(measure_of(requested)); },
-        nb::arg("requested"), "Largest active since the last reset.");
-  m.def("reset_peak", [] { recorder().reset_peak(); }, "The peak becomes what is active now.");
-  m.def("mark_snapshot", [] { recorder().mark_snapshot(); },
-        "Writes a marker event with the active bytes.");
+  m.def(
+      "recording", [] { return record::recording(); }, "Whether events are recorded now.");
+  m.def(
+      "alive", [] { return record::tracking(); },
+      "False in a forked child and after a fault: the recorder is off for good.");
+  m.def(
+      "fault", [] { return recorder().fault(); },
+      "Why the recorder turned itself off; empty when it did not.");
+  m.def(
+      "active_memory", [](bool requested) { return recorder().active(measure_of(requested)); },
+      nb::arg("requested") = false, "Bytes active now, by capacity or as requested.");
+  m.def(
+      "peak_memory", [](bool requested) { return recorder().peak(measure_of(requested)); },
+      nb::arg("requested") = false, "Largest active since the last reset.");
+  m.def(
+      "reset_peak", [] { recorder().reset_peak(); }, "The peak becomes what is active now.");
+  m.def(
+      "mark_snapshot", [] { recorder().mark_snapshot(); },
+      "Writes a marker event with the active bytes.");
   m.def("counters", &counters, "Everything recorded, lost or capped.");
-  m.def("clock_uses_cpu_counter", [] { return clock_uses_cpu_counter(); },
-        "True when events carry the CPU's counter, False for CLOCK_MONOTONIC.");
+  m.def(
+      "clock_uses_cpu_counter", [] { return clock_uses_cpu_counter(); },
+      "True when events carry the CPU's counter, False for CLOCK_MONOTONIC.");
   m.attr("compiler") =
 #if defined(__clang__)
       "clang " __clang_version__;

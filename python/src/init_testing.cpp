@@ -2,11 +2,12 @@
 // Topic: what allocators and adapters call, for tests and for runtimes written in Python.
 // The submodule strandline._native.testing; its functions write to the process's recorder.
 
+#include <string_view>
+#include <thread>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <string_view>
-#include <thread>
 
 #include "bindings.h"
 #include "strandline/core/error.h"
@@ -129,24 +130,31 @@ void def_writers(nb::module_& m) {
         nb::arg("dtype") = "", nb::arg("stream") = 0, nb::arg("pool") = 0, nb::arg("owner") = "",
         nb::arg("device") = 0, "One allocation; with `op` inside a scope of that operation.");
   m.def("note_free", &note_free, nb::arg("action"), nb::arg("address"), nb::kw_only(),
-        nb::arg("size") = 0, nb::arg("stream") = 0, nb::arg("device") = 0);
-  m.def("note_segment", &note_segment, nb::arg("action"), nb::arg("address"), nb::arg("size"));
+        nb::arg("size") = 0, nb::arg("stream") = 0, nb::arg("device") = 0,
+        "The end of a block; `size` is used when it is unknown.");
+  m.def("note_segment", &note_segment, nb::arg("action"), nb::arg("address"), nb::arg("size"),
+        "A segment event, or cache_to_device.");
   m.def("bind", &bind, nb::arg("address"), nb::arg("array"), nb::kw_only(), nb::arg("op") = "",
         nb::arg("shape") = no_shape, nb::arg("dtype") = "", nb::arg("view_bytes") = 0,
         nb::arg("view_offset") = 0, "Binds the array of a key to the block at `address`.");
-  m.def("leave", [](std::uint64_t array) { recorder().leave(ArrayKey{array}); },
-        nb::arg("array"), "The array of a key dies.");
-  m.def("fail", [](const std::string& what) { recorder().fail(what.c_str()); }, nb::arg("what"),
-        "Turns the recorder off for good, as a fault inside it does.");
+  m.def(
+      "leave", [](std::uint64_t array) { recorder().leave(ArrayKey{array}); }, nb::arg("array"),
+      "The array of a key dies.");
+  m.def(
+      "fail", [](const std::string& what) { recorder().fail(what.c_str()); }, nb::arg("what"),
+      "Turns the recorder off for good, as a fault inside it does.");
 }
 
 void def_captures(nb::module_& m) {
   m.def("capture", &capture, nb::sig("def capture() -> list[tuple[str, str, int]] | None"),
         "The stack of this thread, outermost first.");
   m.def("capture_while_raising", &capture_while_raising, nb::arg("exception"),
+        nb::sig("def capture_while_raising(exception: BaseException) -> typing.NoReturn"),
         "Captures while an exception is pending, then raises it.");
-  m.def("can_capture_without_lock", &can_capture_without_lock);
-  m.def("can_capture_on_foreign_thread", &can_capture_on_foreign_thread);
+  m.def("can_capture_without_lock", &can_capture_without_lock,
+        "What can_capture says once this thread has let go of the interpreter lock.");
+  m.def("can_capture_on_foreign_thread", &can_capture_on_foreign_thread,
+        "What can_capture says on a thread Python knows nothing of.");
 }
 
 /// Throws one of each C++ error, to see what Python makes of it.
@@ -166,7 +174,9 @@ void init_testing(nb::module_& m) {
   nb::module_ testing = m.def_submodule("testing", "What allocators and adapters call.");
   def_writers(testing);
   def_captures(testing);
-  testing.def("throw_error", &throw_error, nb::arg("kind"), nb::arg("message"));
+  testing.def("throw_error", &throw_error, nb::arg("kind"), nb::arg("message"),
+              nb::sig("def throw_error(kind: str, message: str) -> typing.NoReturn"),
+              "Throws one of the library's errors.");
 }
 
 }  // namespace strandline::python

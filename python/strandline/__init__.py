@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strandline: which lines, operations and tensors held memory at the peak.
 
-    strandline run train.py                   record a program as it is
+``strandline run train.py`` records a program as it is. Inside a program::
 
     import strandline as sl
-    sl.record_memory_events()                 switch recording on
-    with sl.memory_phase("step"): ...         name a stretch of time
-    print(sl.memory_report().text())          what held the peak
-    sl.dump_snapshot("out.pickle")            for docs.pytorch.org/memory_viz
+
+    sl.record_memory_events()  # switch recording on
+    with sl.memory_phase("step"):  # name a stretch of time
+        ...
+    print(sl.memory_report().text())  # what held the peak
+    sl.dump_snapshot("out.pickle")  # for docs.pytorch.org/memory_viz
 """
 
 from . import _native

@@ -35,7 +35,7 @@ def check(path: str, option: str) -> None:
 
 
 def write(path: str, write_to: Callable[[str], object]) -> None:
-    """Have ``write_to`` write a file and put it at ``path``. Raises what it and the system raise."""
+    """Put at ``path`` what ``write_to`` writes. Raises what that and the system raise."""
     if _is_special(path):
         write_to(path)
         return

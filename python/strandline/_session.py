@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from . import _native, _output
 from .children import ChildCounter
 from .program import execute
-from .recording import record_memory_events
+from .recording import get_counters, record_memory_events
 from .reports import memory_report
 from .snapshots import dump_snapshot
 
@@ -76,7 +76,7 @@ class Session:
             program=self._program_name,
             seconds=seconds,
             exit_status=self.exit_status,
-            started_children=self._children.started(_native.counters()["forks"]),
+            started_children=self._children.started(get_counters()["forks"]),
         )
         snapshot = None if self._failures else self._outputs.snapshot
         _say(report.text(top=self._top, snapshot=snapshot, color=_wants_color()))

@@ -2,6 +2,7 @@
 """``strandline info``: versions, how stacks and times are taken, what is recorded, and why not."""
 
 import argparse
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -52,16 +53,16 @@ def mlx_state() -> AdapterState:
         off = f"mlx is not installed for {sys.executable}: pip install 'mlx[cpu]==0.32.4'"
         return {"name": "mlx", "framework_version": None, "off": off}
     version = _installed_version("mlx")
+    off = None
     try:
-        from . import mlx
-    except ImportError as error:
-        off = f"this build has no adapter for mlx: {error}"
-        return {"name": "mlx", "framework_version": version, "off": off}
-    try:
-        mlx.load_adapter()
-    except mlx.AdapterError as error:
-        return {"name": "mlx", "framework_version": version, "off": str(error)}
-    return {"name": "mlx", "framework_version": version, "off": None}
+        importlib.import_module(f"{__package__}.mlx")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__package__}.mlx":
+            raise
+        off = "this build has no adapter for mlx"
+    except ImportError as error:  # AdapterError says what to do
+        off = str(error)
+    return {"name": "mlx", "framework_version": version, "off": off}
 
 
 def _installed_version(distribution: str) -> str | None:

@@ -157,7 +157,7 @@ def _find_module(name: str) -> importlib.machinery.ModuleSpec:
 
 def _module_code(spec: importlib.machinery.ModuleSpec) -> types.CodeType:
     get_code = getattr(spec.loader, "get_code", None)
-    code = get_code(spec.name) if get_code is not None else None
+    code: types.CodeType | None = get_code(spec.name) if get_code is not None else None
     if code is None:
         raise ProgramError(f"no code object available for {spec.name!r}")
     return code

@@ -85,10 +85,8 @@ def record_memory_events(
     smallest = _arguments.count(function, "min_size", min_size, 0)
     _arguments.choice(function, "stacks", stacks, ("python", None))
     if file is not None:
-        raise ValueError(
-            _arguments.message(function, "file", repr(file), "None: streaming to a file is not "
-                               "supported yet, use dump_snapshot")
-        )
+        expected = "None: streaming to a file is not supported yet, use dump_snapshot"
+        raise ValueError(_arguments.message(function, "file", repr(file), expected))
     if enabled:
         _process.require_first(function)
         _native.start(entries, smallest, stacks == "python")
@@ -122,12 +120,12 @@ def clear_history(*, tables: bool = False) -> None:
 
 def get_active_memory(measure: Measure = "capacity") -> int:
     """Bytes handed out and not freed, by capacity of their blocks or as requested."""
-    return _native.active_bytes(_is_requested("get_active_memory", measure))
+    return _native.active_memory(_is_requested("get_active_memory", measure))
 
 
 def get_peak_memory(measure: Measure = "capacity") -> int:
     """The largest active since the last `reset_peak_memory`."""
-    return _native.peak_bytes(_is_requested("get_peak_memory", measure))
+    return _native.peak_memory(_is_requested("get_peak_memory", measure))
 
 
 def reset_peak_memory() -> None:

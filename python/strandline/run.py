@@ -2,8 +2,8 @@
 """``strandline run``: a program as it is, recorded, and what held its peak at the end.
 
 Everything that can fail is tried before the program starts: finding it, the output paths, the
-adapters. Then the program runs in this interpreter as ``__main__``, and ends as it would without us:
-same standard output, same traceback, same exit status.
+adapters. Then the program runs in this interpreter as ``__main__``, and ends as it would without
+us: same standard output, same traceback, same exit status.
 """
 
 import os

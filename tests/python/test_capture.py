@@ -138,12 +138,12 @@ def test_a_capture_that_is_repeated_keeps_no_reference():
     def call():
         return testing.capture()
 
-    for _ in range(100):  # until the interpreter has specialised the calls
-        call()
+    call()
     before = sys.getrefcount(call.__code__)
     for _ in range(100):
         call()
-    assert sys.getrefcount(call.__code__) == before
+    after = sys.getrefcount(call.__code__)
+    assert after == before
 
 
 def test_the_module_leaks_nothing_at_exit():

@@ -55,7 +55,10 @@ def test_the_record_and_its_events_alone_give_the_same_traces(history, tmp_path)
 def test_segments_are_complete(history, tmp_path, form):
     cached, live = history
     path = tmp_path / "out.pickle"
-    sl.dump_snapshot(path) if form == "record" else sl.dump_snapshot(sl.get_memory_events(), path)
+    if form == "record":
+        sl.dump_snapshot(path)
+    else:
+        sl.dump_snapshot(sl.get_memory_events(), path)
     segments = {s["address"]: s for s in load(path)["segments"]}
     assert set(segments) == {cached, live}
     assert segments[live]["blocks"][0]["state"] == "active_allocated"
@@ -97,29 +100,59 @@ def event(**changes):
 @pytest.mark.parametrize(
     ("events", "kind", "message"),
     [
-        ("x", TypeError, "[dump_snapshot] events; got an object of type str, "
-         "expected a list of events"),
+        (
+            "x",
+            TypeError,
+            "[dump_snapshot] events; got an object of type str, expected a list of events",
+        ),
         ([3], TypeError, "[dump_snapshot] events[0]; got int, expected a dict"),
-        ([event(), event(action="grab")], ValueError,
-         "[dump_snapshot] events[1]['action']; got 'grab', expected the name of an action"),
-        ([{"action": "alloc", "address": 1}], TypeError,
-         "[dump_snapshot] events[0]['size']; got NoneType, expected an integer"),
-        ([event(size=-1)], ValueError,
-         "[dump_snapshot] events[0]['size']; got -1, "
-         "expected at least 0 and at most 18446744073709551615"),
-        ([event(device=256)], ValueError,
-         "[dump_snapshot] events[0]['device']; got 256, expected at least 0 and at most 255"),
-        ([event(dtype="float31")], ValueError,
-         "[dump_snapshot] events[0]['dtype']; got 'float31', expected the name of a dtype"),
-        ([event(shape="12")], TypeError,
-         "[dump_snapshot] events[0]['shape']; got str, expected a tuple of integers"),
-        ([event(traceback=[("a.py", "f")])], TypeError,
-         "[dump_snapshot] events[0]['traceback']; got tuple, "
-         "expected frames (filename, function, line)"),
-        ([event(pool=1)], TypeError,
-         "[dump_snapshot] events[0]['pool']; got int, expected a tuple of two integers"),
-        ([event(label="\ud800")], ValueError,
-         "[dump_snapshot] events[0]['label']; got '\\ud800', expected text that UTF-8 can encode"),
+        (
+            [event(), event(action="grab")],
+            ValueError,
+            "[dump_snapshot] events[1]['action']; got 'grab', expected the name of an action",
+        ),
+        (
+            [{"action": "alloc", "address": 1}],
+            TypeError,
+            "[dump_snapshot] events[0]['size']; got NoneType, expected an integer",
+        ),
+        (
+            [event(size=-1)],
+            ValueError,
+            "[dump_snapshot] events[0]['size']; got -1, "
+            "expected at least 0 and at most 18446744073709551615",
+        ),
+        (
+            [event(device=256)],
+            ValueError,
+            "[dump_snapshot] events[0]['device']; got 256, expected at least 0 and at most 255",
+        ),
+        (
+            [event(dtype="float31")],
+            ValueError,
+            "[dump_snapshot] events[0]['dtype']; got 'float31', expected the name of a dtype",
+        ),
+        (
+            [event(shape="12")],
+            TypeError,
+            "[dump_snapshot] events[0]['shape']; got str, expected a tuple of integers",
+        ),
+        (
+            [event(traceback=[("a.py", "f")])],
+            TypeError,
+            "[dump_snapshot] events[0]['traceback']; got tuple, "
+            "expected frames (filename, function, line)",
+        ),
+        (
+            [event(pool=1)],
+            TypeError,
+            "[dump_snapshot] events[0]['pool']; got int, expected a tuple of two integers",
+        ),
+        (
+            [event(label="\ud800")],
+            ValueError,
+            "[dump_snapshot] events[0]['label']; got '\\ud800', expected text that UTF-8 can encode",
+        ),
     ],
 )
 def test_wrong_events_are_named(tmp_path, events, kind, message):

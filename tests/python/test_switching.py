@@ -146,5 +146,3 @@ def test_a_fault_turns_the_recorder_off_and_is_said_once(run_python):
     assert "no memory for the table of blocks" in second
     assert done.stderr.count("no memory for the table of blocks") == 1
     assert "again" not in done.stderr
-
-
