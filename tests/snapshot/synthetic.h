@@ -180,8 +180,8 @@ class SyntheticRecord {
     cut.start_ticks = kStartTicks;
     constexpr auto kStartNs = static_cast<std::int64_t>(kStartTicks);
     constexpr std::int64_t kSecondNs = 1'000'000'000;
-    cut.clock = ClockConversion({kStartTicks, kStartNs},
-                                {kStartTicks + kSecondNs, kStartNs + kSecondNs});
+    cut.clock =
+        ClockConversion({kStartTicks, kStartNs}, {kStartTicks + kSecondNs, kStartNs + kSecondNs});
     cut.ticks = now + tick_step;
     cut.live.clear();
     for (const auto& [address, block] : live) cut.live.push_back(block);

@@ -33,12 +33,12 @@ struct EventInput {
   std::uint64_t size = 0;
   std::uint64_t requested = 0;
   std::int64_t time_us = 0;
-  std::span<const FrameView> stack;    ///< outermost first
-  std::span<const FrameView> forward;  ///< outermost first
-  std::string_view op;
-  std::string_view label;
-  std::string_view owner;
-  std::span<const std::int64_t> shape;
+  std::span<const FrameView> stack{};    ///< outermost first
+  std::span<const FrameView> forward{};  ///< outermost first
+  std::string_view op{};
+  std::string_view label{};
+  std::string_view owner{};
+  std::span<const std::int64_t> shape{};
   record::Dtype dtype = record::Dtype::unknown;  ///< unknown and no shape: no layout
   std::uint64_t stream = 0;
   std::pair<std::uint64_t, std::uint64_t> pool{0, 0};
