@@ -21,6 +21,7 @@ enum class Hook : std::uint8_t {
   eval_cpu,
   vjp,
   jvp,
+  value_and_grad,
   primitive_vjp,
   primitive_jvp,
   compile,
@@ -32,7 +33,7 @@ inline constexpr std::size_t kHookCount = static_cast<std::size_t>(Hook::free) +
 
 inline constexpr std::array<std::string_view, kHookCount> kHookNames = {
     "allocator", "desc_init",      "desc_destroy",  "set_data", "set_data_strided",
-    "copy_shared_buffer", "detach", "eval_cpu",      "vjp",      "jvp",
+    "copy_shared_buffer", "detach", "eval_cpu",      "vjp",      "jvp",      "value_and_grad",
     "primitive_vjp",      "primitive_jvp", "compile", "enqueue", "malloc", "free"};
 
 inline constinit std::array<std::atomic<std::uint64_t>, kHookCount> g_hook_calls{};

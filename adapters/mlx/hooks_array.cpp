@@ -26,12 +26,11 @@ const Arrays& compiled_outputs(const mx::Primitive& primitive) {
   return static_cast<const mx::Compiled&>(primitive).*compiled_outputs_member();
 }
 
-// What the trace knows of a fused primitive: that of the first operation it computes.
-bool find_fused(const mx::Primitive& primitive, PrimitiveInfo& traced) {
-  for (const mx::array& output : compiled_outputs(primitive)) {
-    if (output.has_primitive() && primitives().find(&output.primitive(), traced)) return true;
-  }
-  return false;
+// What the trace knows of the operation that makes one output of a fused primitive.
+bool find_fused(const mx::Primitive& primitive, std::size_t position, PrimitiveInfo& traced) {
+  const Arrays& outputs = compiled_outputs(primitive);
+  return position < outputs.size() && outputs[position].has_primitive() &&
+         primitives().find(&outputs[position].primitive(), traced);
 }
 
 TracebackId capture_here() noexcept {
@@ -60,10 +59,11 @@ NodeInfo node_of_primitive(const mx::array& array) {
                        .outer_frames = call != nullptr ? call->depth() : 0};
   const bool is_replay =
       (seen && primitives().find(&primitive, traced)) ||
-      (shadow != nullptr && shadow->is_compiled && find_fused(primitive, traced));
+      (shadow != nullptr && shadow->is_compiled && find_fused(primitive, 0, traced));
   NodeInfo node{.primitive = &primitive};
   if (is_replay) {
     node.traceback = replayed_traceback(traced);
+    if (shadow != nullptr && shadow->is_compiled && call != nullptr) node.calling = call->calling();
     node.label = traced.label ? traced.label : record::thread_state().label;
   } else {
     node.traceback = traced.traceback = capture_here();
@@ -95,6 +95,17 @@ void note_node(const void* descriptor) {
   nodes().with(descriptor, [&](NodeInfo& entry) { entry = node; });
 }
 
+// Which output of its primitive a node is gets known after it was made.
+TracebackId traceback_of_output(const mx::array& array, const NodeInfo& node) {
+  PrimitiveInfo traced;
+  if (!node.calling || array.sibling_position() == 0 || !array.has_primitive() ||
+      !find_fused(array.primitive(), static_cast<std::size_t>(array.sibling_position()), traced)) {
+    return node.traceback;
+  }
+  return recorder().tables().tracebacks.splice(node.calling, traced.traceback,
+                                               traced.outer_frames);
+}
+
 const void* descriptor_of(const mx::array& array) noexcept {
   return reinterpret_cast<const void*>(array.id());
 }
@@ -108,6 +119,7 @@ void note_bound(const mx::array& array) {
     entry.bound = true;
     node = entry;
   });
+  node.traceback = traceback_of_output(array, node);
   recorder().bind(payload_of(array.buffer()), key_of(array), holder_of(array, &node));
 }
 

@@ -56,6 +56,22 @@ std::pair<Arrays, Arrays> hook_jvp(const ArraysFunction& function, const Arrays&
   return mlx_functions().jvp(function, primals, tangents);
 }
 
+// Gradients asked for in Python come through here, not through vjp.
+ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
+                                         const std::vector<int>& argnums)
+    STRANDLINE_HOOK("_ZN3mlx4core14value_and_gradERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_"
+                    "EERKS2_IiSaIiEE");
+ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
+                                         const std::vector<int>& argnums) {
+  count_call(Hook::value_and_grad);
+  ValueAndGradFunction transformed = mlx_functions().value_and_grad(function, argnums);
+  if (!recording()) return transformed;
+  return [transformed = std::move(transformed)](const Arrays& inputs) {
+    const record::ForwardScope scope({});
+    return transformed(inputs);
+  };
+}
+
 CompiledFunction hook_compile(CompiledFunction function, std::uintptr_t id, bool shapeless,
                               std::vector<std::uint64_t> constants)
     STRANDLINE_HOOK("_ZN3mlx4core6detail7compileESt8functionIFSt4pairISt6vectorINS0_5arrayESaIS5_EE"

@@ -45,6 +45,9 @@ Lookup look_up(MlxFunctions& f) {
               "_ZN3mlx4core3vjpERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EES7_S7_");
   lookup.find(f.jvp,
               "_ZN3mlx4core3jvpERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EES7_S7_");
+  lookup.find(f.value_and_grad,
+              "_ZN3mlx4core14value_and_gradERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EERKS2_"
+              "IiSaIiEE");
   lookup.find(f.compile,
               "_ZN3mlx4core6detail7compileESt8functionIFSt4pairISt6vectorINS0_5arrayESaIS5_EESt10"
               "shared_ptrIvEERKS7_EEmbS4_ImSaImEE");

@@ -23,6 +23,7 @@ namespace mx = ::mlx::core;
 using Arrays = std::vector<mx::array>;
 using ArraysFunction = std::function<Arrays(const Arrays&)>;
 using ArraysAndExtra = std::pair<Arrays, std::shared_ptr<void>>;
+using ValueAndGradFunction = std::function<std::pair<Arrays, Arrays>(const Arrays&)>;
 using CompiledFunction = std::function<ArraysAndExtra(const Arrays&)>;
 
 /// The real functions. A class passed by value that is not trivially copyable goes by address.
@@ -43,6 +44,7 @@ struct MlxFunctions {
   void (*detach)(mx::array*) = nullptr;
   std::pair<Arrays, Arrays> (*vjp)(const ArraysFunction&, const Arrays&, const Arrays&) = nullptr;
   std::pair<Arrays, Arrays> (*jvp)(const ArraysFunction&, const Arrays&, const Arrays&) = nullptr;
+  ValueAndGradFunction (*value_and_grad)(const ArraysFunction&, const std::vector<int>&) = nullptr;
   CompiledFunction (*compile)(CompiledFunction, std::uintptr_t, bool,
                               std::vector<std::uint64_t>) = nullptr;
   void (*enqueue)(void*, mx::Stream, std::function<void()>) = nullptr;

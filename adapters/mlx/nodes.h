@@ -17,6 +17,7 @@ struct NodeInfo {
   TracebackId traceback{};
   OpId op{};
   LabelId label{};
+  TracebackId calling{};            ///< of a fused primitive's node: the stack of the compiled call
   const void* primitive = nullptr;  ///< whose entry it keeps alive, null after detach
   bool bound = false;               ///< it may be a sharer of a block
 };
