@@ -44,6 +44,7 @@ void StringTable::clear() {
   numbers_.clear();
   texts_.clear();
   bytes_ = 0;
+  refused_ = 0;
 }
 
 }  // namespace strandline

@@ -19,14 +19,12 @@ struct SourceList {
   std::atomic<std::size_t> count{0};
 };
 
-// Leaked: threads may capture while the process ends.
-SourceList& source_list() noexcept {
-  static SourceList& list = *new SourceList;
-  return list;
-}
+// Constant and trivially destroyed: a capture on any thread, also while the process ends, neither
+// makes it nor finds it gone.
+constinit SourceList g_sources;
 
 const CaptureSource* gathering_source(std::uint16_t& index) noexcept {
-  SourceList& list = source_list();
+  SourceList& list = g_sources;
   const std::size_t count = list.count.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
     const CaptureSource* source = list.sources[i].load(std::memory_order_relaxed);
@@ -45,7 +43,7 @@ std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
     throw InvalidArgument(error_message("register_capture_source", "capture source", "null",
                                         "a source"));
   }
-  SourceList& list = source_list();
+  SourceList& list = g_sources;
   const LockGuard guard(list.mutex);
   const std::size_t index = list.count.load(std::memory_order_relaxed);
   if (index == kMaxSources) {
@@ -70,7 +68,7 @@ bool can_capture() noexcept {
 }
 
 Frame resolve_frame(const RawFrame& frame) {
-  SourceList& list = source_list();
+  SourceList& list = g_sources;
   if (frame.source < list.count.load(std::memory_order_acquire)) {
     return list.sources[frame.source].load(std::memory_order_relaxed)->resolve(frame);
   }
@@ -78,7 +76,7 @@ Frame resolve_frame(const RawFrame& frame) {
 }
 
 std::string capture_sources_text() {
-  SourceList& list = source_list();
+  SourceList& list = g_sources;
   std::string text;
   const std::size_t count = list.count.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {

@@ -103,6 +103,7 @@ void LayoutTable::clear() {
   entries_.clear();
   dimensions_.clear();
   heads_.clear();
+  refused_ = 0;
 }
 
 }  // namespace strandline::record

@@ -35,6 +35,15 @@ Holder holder_from_thread(Recorder& recorder, std::uint64_t requested) noexcept 
   return holder;
 }
 
+// What the first array bound knows; what it does not know is as the allocation told it.
+Holder merge(Holder bound, const Holder& allocated) noexcept {
+  if (!bound.traceback) bound.traceback = allocated.traceback;
+  if (!bound.op) bound.op = allocated.op;
+  if (!bound.layout) bound.layout = allocated.layout;
+  if (!bound.label) bound.label = allocated.label;
+  return bound;
+}
+
 Event event_of(Action action, const LiveBlock& block) noexcept {
   return {.address = block.address,
           .size = block.size,
@@ -53,11 +62,8 @@ Event event_of(Action action, const LiveBlock& block) noexcept {
 }  // namespace
 
 Recorder::Recorder() : phases_(kMaxPhases) {
-  // A forked child must not touch locks that other threads of the parent may have held. The parent
-  // counts it.
-  pthread_atfork(
-      nullptr, [] { recorder().count_fork(); },
-      [] { detail::g_mode.store(Mode::dead, std::memory_order_relaxed); });
+  pthread_atfork([] { recorder().lock_for_fork(); }, [] { recorder().unlock_after_fork(); },
+                 [] { recorder().die_in_forked_child(); });
 }
 
 Recorder& recorder() noexcept {
@@ -81,7 +87,7 @@ TracebackId Recorder::capture() noexcept {
 
 void Recorder::note_alloc(const Allocation& allocation) noexcept {
   const Mode mode = detail::g_mode.load(std::memory_order_relaxed);
-  if (mode == Mode::dead) return;
+  if (mode == Mode::dead || allocation.address == 0) return;
   guarded("note_alloc", [&] {
     Holder holder;
     if (mode == Mode::on) {
@@ -128,11 +134,14 @@ void Recorder::write_alloc(const Allocation& allocation, const Holder& holder) {
 }
 
 void Recorder::note_free(const Release& release) noexcept {
-  if (!tracking()) return;
+  if (!tracking() || release.address == 0) return;
   guarded("note_free", [&] {
     const LockGuard guard(mutex_);
     LiveBlock block{.address = release.address, .size = release.size, .device = release.device};
-    const bool known = live_.remove(release.address, block);
+    const LiveBlock* found = live_.find(release.address);
+    const bool known = found != nullptr;
+    if (known) block = *found;
+    if (known && ends_block(release.action)) live_.remove(release.address, block);
     if (!recording() || ring_ == nullptr) return;
     if (block.hidden) {
       ++counters_.dropped_below_min_size;
@@ -182,7 +191,7 @@ void Recorder::note_oom(std::uint64_t requested, std::uint64_t device_free, Stre
 }
 
 void Recorder::bind(std::uint64_t address, ArrayKey array, const Holder& holder) noexcept {
-  if (!recording()) return;
+  if (!recording() || !array) return;
   guarded("bind", [&] {
     const LockGuard guard(mutex_);
     if (!recording()) return;
@@ -208,9 +217,10 @@ void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder
     case LiveBlocks::Bound::first_sharer:
       break;
   }
-  live_.amend_holder(address, holder);
-  const ThreadState& state = thread_state();
   const LiveBlock& block = *live_.find(address);
+  const Holder merged = merge(holder, block.holder);
+  live_.amend_holder(address, merged);
+  const ThreadState& state = thread_state();
   // What a sink has been given cannot be completed any more.
   Event* last = state.last_alloc_address == address &&
                         state.last_alloc_sequence == block.alloc_sequence &&
@@ -221,10 +231,10 @@ void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder
     write_holder(block);
     return;
   }
-  last->traceback = holder.traceback;
-  last->op = holder.op;
-  last->layout = holder.layout;
-  last->label = holder.label;
+  last->traceback = merged.traceback;
+  last->op = merged.op;
+  last->layout = merged.layout;
+  last->label = merged.label;
 }
 
 void Recorder::leave(ArrayKey array) noexcept {
@@ -263,8 +273,11 @@ bool Recorder::annotate_array(ArrayKey array, LabelId label) noexcept {
     live_.set_sharer_label(array, label);
     const LiveBlock* block = live_.block_of(array);
     found = block != nullptr;
-    if (!found || block->holder.label == label) return;
-    write_annotation(*live_.set_label(block->address, label));
+    if (!found) return;
+    const bool is_new = block->holder.label != label;
+    // Also when the holder has it: a past peak may have been held by another.
+    live_.set_label(block->address, label);
+    if (is_new) write_annotation(*block);
   });
   return found;
 }

@@ -3,27 +3,29 @@
 #include <cstdio>
 
 #include "fault.h"
+#include "fork.h"
 #include "strandline/core/error.h"
 #include "strandline/record/recorder.h"
 
 namespace strandline::record {
 
 void Recorder::start(const RecordOptions& options) {
-  std::unique_ptr<EventRing> fresh;  // reserved before the lock is taken
+  bool needs_ring = false;
   {
     const LockGuard guard(mutex_);
-    if (detail::g_mode.load(std::memory_order_relaxed) == Mode::dead) {
-      throw InternalError(error_message("record_memory_events", "the recorder is off for good",
-                                        fault_.empty() ? "a forked process" : fault_,
-                                        "the first process, without a fault"));
-    }
-    if (ring_ == nullptr || ring_->capacity() != options.max_entries) {
-      fresh = std::make_unique<EventRing>(options.max_entries);
-    }
+    if (!tracking()) refuse_start();
+    needs_ring = ring_ == nullptr || ring_->capacity() != options.max_entries;
+  }
+  std::unique_ptr<EventRing> fresh;  // made before the lock is taken, the old one freed after it
+  if (needs_ring) {
+    fresh = std::make_unique<EventRing>(options.max_entries);
+    flush_sinks();
   }
   const ClockAnchor anchor = clock_anchor();
   const LockGuard guard(mutex_);
   if (fresh != nullptr) {
+    // Numbers go on: blocks that live on remember those of their events.
+    if (ring_ != nullptr) fresh->continue_from(ring_->next_sequence());
     ring_.swap(fresh);
     delivered_ = ring_->next_sequence();
   }
@@ -35,7 +37,17 @@ void Recorder::start(const RecordOptions& options) {
     // What was live before is the initial state, and the first peak.
     live_.reset_peaks(0, anchor.ticks);
   }
-  detail::g_mode.store(Mode::on, std::memory_order_relaxed);
+  // What came while off may exceed the peak before.
+  live_.update_peaks(ring_->next_sequence() - 1, clock_ticks());
+  Mode mode = Mode::off;
+  detail::g_mode.compare_exchange_strong(mode, Mode::on, std::memory_order_relaxed);
+  if (mode == Mode::dead) refuse_start();  // a fault on another thread, meanwhile
+}
+
+void Recorder::refuse_start() const {
+  throw InternalError(error_message("record_memory_events", "the recorder is off for good",
+                                    fault_.empty() ? "a forked process" : fault_,
+                                    "the first process, without a fault"));
 }
 
 void Recorder::stop() noexcept {
@@ -44,6 +56,7 @@ void Recorder::stop() noexcept {
 }
 
 void Recorder::clear_history(ClearTables clear_tables) {
+  flush_sinks();
   const LockGuard guard(mutex_);
   if (ring_ != nullptr) {
     ring_->clear();
@@ -51,6 +64,7 @@ void Recorder::clear_history(ClearTables clear_tables) {
   }
   phases_.clear();
   counters_ = {};
+  live_.forget_counts();
   if (clear_tables == ClearTables::yes) {
     tables_.clear();
     live_.forget_ids();
@@ -77,6 +91,7 @@ std::uint32_t Recorder::begin_phase(const std::string& name) noexcept {
 void Recorder::end_phase(std::uint32_t number) noexcept {
   if (number == 0 || !tracking()) return;
   const LockGuard guard(mutex_);
+  if (ring_ == nullptr) return;
   phases_.end(number, clock_ticks(), ring_->next_sequence(), live_.active(Measure::capacity));
 }
 
@@ -138,7 +153,10 @@ Cut Recorder::cut(Events events) {
   // The pages of the copy are touched before writers have to wait for it.
   cut.events.resize(expected + expected / 16);
   cut.events.clear();
-  {
+  if (forked_.load(std::memory_order_relaxed)) {
+    const LockGuard guard(mutex_);  // locks of allocators may be held by threads that are not here
+    fill_cut(cut, events);
+  } else {
     const ProvidersLock providers;
     const LockGuard guard(mutex_);
     providers.collect(cut.segments);
@@ -174,7 +192,24 @@ ClockAnchor Recorder::cut_anchor_first() const {
   return first_anchor_;
 }
 
-void Recorder::count_fork() noexcept { forks_.fetch_add(1, std::memory_order_relaxed); }
+void Recorder::lock_for_fork() noexcept {
+  lock_providers_for_fork();
+  mutex_.lock();
+  tables_.for_each([](auto& table) { table.lock_for_fork(); });
+}
+
+void Recorder::unlock_after_fork() noexcept {
+  if (tracking()) forks_.fetch_add(1, std::memory_order_relaxed);
+  tables_.for_each([](auto& table) { table.unlock_after_fork(); });
+  mutex_.unlock();
+  unlock_providers_after_fork();
+}
+
+void Recorder::die_in_forked_child() noexcept {
+  detail::g_mode.store(Mode::dead, std::memory_order_relaxed);
+  forked_.store(true, std::memory_order_relaxed);
+  unlock_after_fork();
+}
 
 void Recorder::fail(const char* what) noexcept {
   if (detail::g_mode.exchange(Mode::dead, std::memory_order_relaxed) == Mode::dead) return;

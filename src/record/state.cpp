@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "fork.h"
 #include "strandline/core/error.h"
 
 namespace strandline::record {
@@ -36,6 +37,9 @@ void unregister_state_provider(StateProvider* provider) noexcept {
   const std::lock_guard<std::mutex> guard(registry().mutex);
   std::erase(registry().providers, provider);
 }
+
+void lock_providers_for_fork() noexcept { registry().mutex.lock(); }
+void unlock_providers_after_fork() noexcept { registry().mutex.unlock(); }
 
 ProvidersLock::ProvidersLock() {
   registry().mutex.lock();

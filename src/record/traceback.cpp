@@ -189,6 +189,8 @@ void TracebackTable::clear() {
   }
   level_ = 0;
   used_slots_ = 0;
+  refused_ = 0;
+  truncated_count_ = 0;
   slots_.store(levels_.front().get(), std::memory_order_release);
 }
 

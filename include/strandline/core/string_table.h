@@ -29,6 +29,9 @@ class STRANDLINE_API StringTable {
   std::uint64_t memory_bytes() const STRANDLINE_EXCLUDES(mutex_);
   std::uint64_t refused() const STRANDLINE_EXCLUDES(mutex_);  ///< texts that met the cap
   void clear() STRANDLINE_EXCLUDES(mutex_);
+  /// Held around a fork, so that the child gets a whole table and a free lock.
+  void lock_for_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS { mutex_.lock(); }
+  void unlock_after_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS { mutex_.unlock(); }
 
  private:
   mutable Mutex mutex_;
@@ -51,6 +54,8 @@ class NameTable {
   std::uint64_t memory_bytes() const { return table_.memory_bytes(); }
   std::uint64_t refused() const { return table_.refused(); }
   void clear() { table_.clear(); }
+  void lock_for_fork() noexcept { table_.lock_for_fork(); }
+  void unlock_after_fork() noexcept { table_.unlock_after_fork(); }
 
  private:
   StringTable table_;

@@ -131,8 +131,10 @@ class STRANDLINE_API Recorder {
 
   // -- written by allocators and adapters ---------------------------------------------------------
 
-  /// While on: one event and a live block. While off: address and sizes only.
+  /// While on: one event and a live block. While off: address and sizes only. Address 0 is no memory
+  /// and is not noted.
   void note_alloc(const Allocation& allocation) noexcept STRANDLINE_EXCLUDES(mutex_);
+  /// `free_requested` leaves the block live, since a stream still uses it; the others end it.
   void note_free(const Release& release) noexcept STRANDLINE_EXCLUDES(mutex_);
   /// A segment event, or cache_to_device.
   void note_segment(Action action, std::uint64_t address, std::uint64_t size, StreamId stream,
@@ -141,7 +143,8 @@ class STRANDLINE_API Recorder {
                 std::uint8_t device) noexcept STRANDLINE_EXCLUDES(mutex_);
 
   /// `array` is bound to the block at `address`, as owner or view. The first binding completes this
-  /// thread's last event in place when that allocated the block; otherwise it writes `holder`.
+  /// thread's last event in place when that allocated the block; otherwise it writes `holder`. Where
+  /// the first holder's ids are none, those of the allocation stay.
   void bind(std::uint64_t address, ArrayKey array, const Holder& holder) noexcept
       STRANDLINE_EXCLUDES(mutex_);
   /// `array` dies or is bound elsewhere; a change of holder is written.
@@ -181,7 +184,8 @@ class STRANDLINE_API Recorder {
 
   Tables& tables() noexcept { return tables_; }
 
-  /// A sink gets every event from now on, at least every 50 ms and at `flush_sinks`.
+  /// A sink gets every event from now on, at least every 50 ms and at `flush_sinks`. It must not call
+  /// these three.
   void add_sink(std::shared_ptr<Sink> sink) STRANDLINE_EXCLUDES(mutex_);
   void remove_sink(const Sink* sink) noexcept STRANDLINE_EXCLUDES(mutex_);
   void flush_sinks() noexcept STRANDLINE_EXCLUDES(mutex_);
@@ -205,7 +209,11 @@ class STRANDLINE_API Recorder {
   void fill_cut(Cut& cut, Events events) STRANDLINE_REQUIRES(mutex_);
   Counters counters_unlocked() const STRANDLINE_REQUIRES(mutex_);
   ClockAnchor cut_anchor_first() const STRANDLINE_EXCLUDES(mutex_);
-  void count_fork() noexcept;
+  // Around a fork: the child must find whole tables and free locks.
+  void lock_for_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS;
+  void unlock_after_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS;
+  void die_in_forked_child() noexcept;
+  [[noreturn]] void refuse_start() const STRANDLINE_REQUIRES(mutex_);
 
   Tables tables_;
   mutable Mutex mutex_;
@@ -221,6 +229,7 @@ class STRANDLINE_API Recorder {
   SinkPump* pump_ STRANDLINE_GUARDED_BY(mutex_) = nullptr;  // never destroyed
   std::atomic<Stacks> stacks_{Stacks::python};              // options_.stacks, read without lock
   std::atomic<std::uint64_t> forks_{0};
+  std::atomic<bool> forked_{false};  // this is the child
 };
 
 /// The process's recorder; made on first use, never destroyed.

@@ -27,7 +27,10 @@ class HandleTable {
     for (std::size_t i = 0; i < handles_.size(); ++i) {
       if (handles_[i] == std::pair(first, second)) return number(i);
     }
-    if (handles_.size() >= kMaxHandles) return {};
+    if (handles_.size() >= kMaxHandles) {
+      ++refused_;
+      return {};
+    }
     handles_.emplace_back(first, second);
     return number(handles_.size() - 1);
   }
@@ -39,6 +42,14 @@ class HandleTable {
     return handles_[id.value - 1];
   }
 
+  std::uint64_t refused() const {
+    const LockGuard guard(mutex_);
+    return refused_;
+  }
+  /// Held around a fork, so that the child gets a whole table and a free lock.
+  void lock_for_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS { mutex_.lock(); }
+  void unlock_after_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS { mutex_.unlock(); }
+
  private:
   static constexpr std::size_t kMaxHandles = 4096;
   static IdType number(std::size_t index) {
@@ -47,6 +58,7 @@ class HandleTable {
 
   mutable Mutex mutex_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> handles_ STRANDLINE_GUARDED_BY(mutex_);
+  std::uint64_t refused_ STRANDLINE_GUARDED_BY(mutex_) = 0;
 };
 
 struct Tables {
@@ -70,7 +82,17 @@ struct Tables {
   }
   std::uint64_t refused() const {
     return tracebacks.refused() + ops.refused() + labels.refused() + owners.refused() +
-           layouts.refused();
+           layouts.refused() + streams.refused() + pools.refused();
+  }
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    visit(tracebacks);
+    visit(ops);
+    visit(labels);
+    visit(owners);
+    visit(layouts);
+    visit(streams);
+    visit(pools);
   }
   void clear() {
     tracebacks.clear();

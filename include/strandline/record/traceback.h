@@ -101,6 +101,9 @@ class STRANDLINE_API TracebackTable {
   std::uint64_t refused() const STRANDLINE_EXCLUDES(mutex_);
   std::uint64_t truncated_count() const STRANDLINE_EXCLUDES(mutex_);
   void clear() STRANDLINE_EXCLUDES(mutex_);
+  /// Held around a fork, so that the child gets a whole table and a free lock.
+  void lock_for_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS { mutex_.lock(); }
+  void unlock_after_fork() noexcept STRANDLINE_NO_LOCK_ANALYSIS { mutex_.unlock(); }
 
  private:
   enum class Kind : std::uint8_t { stack, truncated_stack, pair };
