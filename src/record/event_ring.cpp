@@ -30,11 +30,11 @@ EventRing::EventRing(std::uint64_t max_entries) : capacity_(max_entries) {
 
 EventRing::~EventRing() { munmap(events_, capacity_ * sizeof(Event)); }
 
-void EventRing::copy_since(std::uint64_t from, std::vector<Event>& out) const {
+void EventRing::copy_since(std::uint64_t from, std::vector<Event>& out, std::size_t most) const {
   from = std::max(from, first_sequence());
   if (from >= next_) return;
-  const std::size_t count = next_ - from;
-  const std::size_t begin = (at_ + capacity_ - count) % capacity_;
+  const std::size_t begin = (at_ + capacity_ - (next_ - from)) % capacity_;
+  const std::size_t count = std::min<std::size_t>(next_ - from, most);
   const std::size_t before_wrap = std::min<std::size_t>(count, capacity_ - begin);
   out.insert(out.end(), events_ + begin, events_ + begin + before_wrap);
   out.insert(out.end(), events_, events_ + (count - before_wrap));

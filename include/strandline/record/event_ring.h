@@ -34,7 +34,8 @@ class STRANDLINE_API EventRing {
   /// The event of a sequence number that is still kept, else null.
   Event* find(std::uint64_t sequence) noexcept {
     if (sequence < first_sequence() || sequence >= next_) return nullptr;
-    return &events_[static_cast<std::size_t>((at_ + capacity_ - (next_ - sequence)) % capacity_)];
+    const std::uint64_t back = next_ - sequence;
+    return &events_[at_ >= back ? at_ - back : at_ + capacity_ - back];
   }
 
   std::uint64_t capacity() const noexcept { return capacity_; }
@@ -46,8 +47,11 @@ class STRANDLINE_API EventRing {
   std::uint64_t size() const noexcept { return next_ - first_sequence(); }
   std::uint64_t overwritten() const noexcept { return first_sequence() - start_; }
 
-  /// Copies events [from, next_sequence) that are still kept; `out` should have the capacity.
-  void copy_since(std::uint64_t from, std::vector<Event>& out) const;
+  /// Copies events [from, next_sequence) that are still kept, the first `most` of them; `out` should
+  /// have the capacity.
+  void copy_since(std::uint64_t from, std::vector<Event>& out, std::size_t most = SIZE_MAX) const;
+  /// Of a ring still empty: its first event gets this number, so that it goes on where another ended.
+  void continue_from(std::uint64_t sequence) noexcept { next_ = start_ = sequence; }
   /// Forgets all events; sequence numbers go on.
   void clear() noexcept;
 
