@@ -6,83 +6,14 @@
 #include <exception>
 #include <span>
 
+#include "cpython_compat.h"
+
 namespace strandline::python {
 namespace {
 
 using record::Fingerprint;
 using record::Frame;
 using record::RawFrame;
-
-/// This thread's state when it holds the interpreter lock, else null.
-PyThreadState* current_thread_state() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return PyThreadState_GetUnchecked();
-#elif PY_VERSION_HEX >= 0x030C0000
-  return _PyThreadState_UncheckedGet();
-#else
-  // 3.11 keeps the state of whichever thread holds the lock in a global.
-  PyThreadState* holder = _PyThreadState_UncheckedGet();
-  return holder == PyGILState_GetThisThreadState() ? holder : nullptr;
-#endif
-}
-
-bool finalizing() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
-
-/// Sets the pending exception aside, so that the calls in between cannot replace it.
-class PendingExceptionGuard {
- public:
-#if PY_VERSION_HEX >= 0x030C0000
-  PendingExceptionGuard() noexcept : exception_(PyErr_GetRaisedException()) {}
-  ~PendingExceptionGuard() {
-    PyErr_SetRaisedException(exception_);
-  }
-#else
-  PendingExceptionGuard() noexcept {
-    PyErr_Fetch(&type_, &value_, &traceback_);
-  }
-  ~PendingExceptionGuard() {
-    PyErr_Restore(type_, value_, traceback_);
-  }
-#endif
-  PendingExceptionGuard(const PendingExceptionGuard&) = delete;
-  PendingExceptionGuard& operator=(const PendingExceptionGuard&) = delete;
-
- private:
-#if PY_VERSION_HEX >= 0x030C0000
-  PyObject* exception_;
-#else
-  PyObject* type_ = nullptr;
-  PyObject* value_ = nullptr;
-  PyObject* traceback_ = nullptr;
-#endif
-};
-
-/// No collection while it lives. Up to 3.11 making a frame object may start one, whose finalizers
-/// could free arrays and so enter an allocator that is being recorded.
-class NoCollectionGuard {
- public:
-#if PY_VERSION_HEX >= 0x030C0000
-  NoCollectionGuard() noexcept = default;
-#else
-  NoCollectionGuard() noexcept : was_enabled_(PyGC_Disable() != 0) {}
-  ~NoCollectionGuard() {
-    if (was_enabled_) PyGC_Enable();
-  }
-#endif
-  NoCollectionGuard(const NoCollectionGuard&) = delete;
-  NoCollectionGuard& operator=(const NoCollectionGuard&) = delete;
-
- private:
-#if PY_VERSION_HEX < 0x030C0000
-  bool was_enabled_;
-#endif
-};
 
 std::uint64_t code_number(PyCodeObject* code) noexcept {
   return reinterpret_cast<std::uintptr_t>(code);
@@ -151,7 +82,7 @@ bool CpythonSource::can_gather() const noexcept {
 
 TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {
   const PendingExceptionGuard pending;
-  const NoCollectionGuard no_collection;
+  [[maybe_unused]] const NoCollectionGuard no_collection;
   Walk walk;
   walk.walk(current_thread_state(), entry_.load(std::memory_order_relaxed), source);
   if (walk.count == 0) return {};

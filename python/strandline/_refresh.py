@@ -2,10 +2,11 @@
 """What must be looked at again before a record is read: labelled trees of arrays.
 
 Adapters register a function; all of them run at each phase's end, before a snapshot and before a
-report. One that raises is dropped with a warning: recording must not break the program.
+report. One that raises is dropped and said once: recording must not break the program.
 """
 
-import warnings
+import contextlib
+import sys
 from collections.abc import Callable
 
 _functions: list[Callable[[], object]] = []
@@ -20,7 +21,6 @@ def run() -> None:
         try:
             function()
         except Exception as error:
-            _functions.remove(function)
-            warnings.warn(
-                f"strandline: labels are no longer kept up to date: {error}", stacklevel=2
-            )
+            with contextlib.suppress(ValueError):  # another thread was faster
+                _functions.remove(function)
+            print(f"strandline: labels are no longer kept up to date: {error}", file=sys.stderr)

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 import strandline as sl
+from strandline import _refresh
 
 
 def labels():
@@ -98,3 +99,35 @@ def test_scopes_do_nothing_while_recording_is_off(use):
     with use:
         pass
     assert sl.get_memory_label() is None
+
+
+@pytest.fixture
+def registered():
+    """Registers a function for the time of the test."""
+    before = list(_refresh._functions)
+    yield _refresh.register
+    _refresh._functions[:] = before
+
+
+def test_trees_are_looked_at_again_at_a_phase_s_end_and_before_a_snapshot(
+    recording, registered, tmp_path
+):
+    looks = []
+    registered(lambda: looks.append(sl.is_recording()))
+    with sl.memory_phase("step"):
+        assert looks == []
+    assert looks == [True]
+    sl.dump_snapshot(tmp_path / "out.pickle")
+    assert looks == [True, True]
+
+
+def test_a_tree_that_cannot_be_walked_is_dropped_and_said_once(recording, registered, capsys):
+    def broken():
+        raise LookupError("no such leaf")
+
+    registered(broken)
+    for _ in range(2):
+        with sl.memory_phase("step"):
+            pass
+    message = "strandline: labels are no longer kept up to date: no such leaf\n"
+    assert capsys.readouterr().err == message

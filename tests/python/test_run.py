@@ -74,6 +74,21 @@ def test_a_script_sees_its_own_arguments_path_and_names(folder, arguments):
     assert repr([script, *arguments]) in plain.stdout
 
 
+def test_a_safe_path_stays_without_the_script_s_folder(folder):
+    script = folder.write("import sys; print(sys.path[:2])")
+    plain = folder.call([*PYTHON, "-P", script])
+    ours = folder.call([sys.executable, "-P", "-m", "strandline", *RUN[3:], script])
+    assert ours.stdout == plain.stdout
+    assert str(folder.path) not in ours.stdout
+
+
+def test_a_script_behind_a_link_finds_its_neighbours(folder):
+    folder.write("value = 3", "deep/neighbour.py")
+    folder.write("import neighbour, sys; print(neighbour.value, sys.path[0])", "deep/script.py")
+    (folder.path / "link.py").symlink_to(folder.path / "deep" / "script.py")
+    folder.both("link.py")
+
+
 def test_a_module_sees_its_own_arguments_path_and_names(folder):
     folder.write(WHO_AM_I, "module.py")
     folder.both("-m", "module", "-m", "--json", "x")
