@@ -20,19 +20,26 @@ struct Levels {
 Levels change(Action action, std::int64_t size, std::int64_t requested) {
   switch (action) {
     case Action::alloc_new:
-    case Action::alloc_external: return {size, requested, 0};
+    case Action::alloc_external:
+      return {size, requested, 0};
     case Action::alloc_reuse:
-    case Action::alloc: return {size, requested, -size};
+    case Action::alloc:
+      return {size, requested, -size};
     case Action::free_to_cache:
-    case Action::free_completed: return {-size, -requested, size};
+    case Action::free_completed:
+      return {-size, -requested, size};
     case Action::free_to_device:
-    case Action::release_external: return {-size, -requested, 0};
+    case Action::release_external:
+      return {-size, -requested, 0};
     case Action::cache_to_device:
     case Action::segment_free:
-    case Action::segment_unmap: return {0, 0, -size};
+    case Action::segment_unmap:
+      return {0, 0, -size};
     case Action::segment_alloc:
-    case Action::segment_map: return {0, 0, size};
-    default: return {};
+    case Action::segment_map:
+      return {0, 0, size};
+    default:
+      return {};
   }
 }
 

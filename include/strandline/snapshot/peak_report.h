@@ -130,9 +130,9 @@ struct Note {
 struct PeakReport {
   RunInfo run;
   Held peak;
-  std::uint64_t requested_peak = 0;  ///< the peak of requested bytes, maybe at another time
+  std::uint64_t requested_peak = 0;     ///< the peak of requested bytes, maybe at another time
   std::optional<std::uint64_t> cached;  ///< at the peak; none when the ring has lost that moment
-  std::string peak_phase;  ///< "step 171 / backward"; "" outside every phase
+  std::string peak_phase;               ///< "step 171 / backward"; "" outside every phase
   std::int64_t peak_time_us = 0;
   std::int64_t start_time_us = 0;
   std::uint64_t end_active = 0;
@@ -141,11 +141,11 @@ struct PeakReport {
 
   Held attributed;
   std::vector<Unattributed> unattributed;
-  std::vector<HeldLine> by_line;       ///< largest first, like all below
+  std::vector<HeldLine> by_line;  ///< largest first, like all below
   std::vector<HeldName> by_operation;
-  std::vector<HeldName> by_label;      ///< by the part before the first dot
-  std::vector<HeldName> by_phase;      ///< in which the block was allocated; numbers in names are #
-  std::vector<CallNode> call_tree;     ///< outermost frames
+  std::vector<HeldName> by_label;   ///< by the part before the first dot
+  std::vector<HeldName> by_phase;   ///< in which the block was allocated; numbers in names are #
+  std::vector<CallNode> call_tree;  ///< outermost frames
   std::optional<Growth> growth;
   std::vector<Note> notes;
 };

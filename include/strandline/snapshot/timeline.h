@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves of memory over the events: active (capacity of what is handed out or pending), requested
 // (what was asked for), cached (held from the device and not handed out).
-// They are walked backwards from the state at the end, so that a ring that has lost its first events
-// still gives the right level everywhere.
+// They are walked backwards from the state at the end, so that a ring that has lost its first
+// events still gives the right level everywhere.
 //
 //   level[i] = level after event i - 1; level[0] before the first; level[n] = state at the end
 #pragma once

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peak set by who called whom, outermost frames first.
+#pragma once
+
+#include <vector>
+
+#include "snapshot/user_frames.h"
+#include "strandline/snapshot/peak_report.h"
+
+namespace strandline::snapshot {
+
+/// Blocks of a gradient stand under the call that asked for it. Blocks without a stack are in no
+/// node. Children are sorted, largest first.
+std::vector<CallNode> call_tree(const Snapshot& snapshot, UserFrames& frames);
+
+}  // namespace strandline::snapshot

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths of libraries.
+#include "snapshot/user_frames.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace strandline::snapshot {
+namespace {
+
+/// ".../lib/python3.11/..." with any version.
+bool is_in_python_folder(std::string_view file, std::string_view prefix) noexcept {
+  for (std::size_t at = file.find(prefix); at != std::string_view::npos;
+       at = file.find(prefix, at + 1)) {
+    std::string_view rest = file.substr(at + prefix.size());
+    const std::size_t digits = rest.find_first_not_of("0123456789");
+    if (digits > 0 && digits != std::string_view::npos &&
+        (rest[digits] == '/' || rest[digits] == 't')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_under(std::string_view file, std::string_view folder) noexcept {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  return !folder.empty() && file.size() > folder.size() && file.starts_with(folder) &&
+         file[folder.size()] == '/';
+}
+
+}  // namespace
+
+bool is_library_file(std::string_view file) noexcept {
+  if (file.empty() || file.front() == '<' || file == "??") return true;
+  constexpr std::array<std::string_view, 2> kPackages{"/site-packages/", "/dist-packages/"};
+  constexpr std::array<std::string_view, 2> kLibraries{"/lib/python3.", "/lib64/python3."};
+  return std::any_of(kPackages.begin(), kPackages.end(),
+                     [&](std::string_view part) { return file.find(part) != file.npos; }) ||
+         std::any_of(kLibraries.begin(), kLibraries.end(),
+                     [&](std::string_view part) { return is_in_python_folder(file, part); });
+}
+
+bool UserFrames::is_users(FrameId frame) {
+  std::optional<bool>& known = known_[frame.value];
+  if (!known) {
+    const std::string_view file = snapshot_.text(snapshot_.frames.file(frame));
+    known = !is_library_file(file) &&
+            std::none_of(folders_.begin(), folders_.end(),
+                         [&](const std::string& folder) { return is_under(file, folder); });
+  }
+  return *known;
+}
+
+FrameId UserFrames::line_of(StackId stack) {
+  for (; stack; stack = snapshot_.stacks.parent(stack)) {
+    const FrameId frame = snapshot_.stacks.frame(stack);
+    if (is_users(frame)) return frame;
+  }
+  return {};
+}
+
+Location UserFrames::location(FrameId frame) const {
+  return {.file = std::string(snapshot_.text(snapshot_.frames.file(frame))),
+          .function = std::string(snapshot_.text(snapshot_.frames.function(frame))),
+          .line = snapshot_.frames.line(frame)};
+}
+
+}  // namespace strandline::snapshot
