@@ -25,7 +25,7 @@ SUPPORTED_VERSIONS = ("0.32.4",)
 """MLX versions that the adapter is built for and tested with; others are built on first use."""
 
 _CORE = "mlx.core"
-_loaded: ctypes.CDLL | None = None
+_loaded: object = None  # the handle, kept for the life of the process
 
 
 def load_adapter(on_failure: Callable[[AdapterError], None] | None = None) -> None:
