@@ -26,6 +26,7 @@ void init_events(nb::module_& m);
 void init_labels(nb::module_& m);
 void init_capture(nb::module_& m);
 void init_adapters(nb::module_& m);
+void init_report(nb::module_& m);
 void init_snapshot(nb::module_& m);
 void init_testing(nb::module_& m);
 

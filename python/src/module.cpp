@@ -15,6 +15,7 @@ NB_MODULE(_native, m) {
   init_labels(m);
   init_capture(m);
   init_adapters(m);
+  init_report(m);
   init_snapshot(m);
   init_testing(m);
 }

@@ -35,7 +35,7 @@ from .recording import (
     record_memory_events,
     reset_peak_memory,
 )
-from .snapshots import dump_snapshot
+from .snapshots import MemoryReport, dump_snapshot, memory_report
 
 __version__: str = _native.version
 
@@ -44,6 +44,7 @@ __all__ = [
     "DeviceError",
     "Event",
     "FormatError",
+    "MemoryReport",
     "OutOfMemoryError",
     "__version__",
     "annotate",
@@ -58,6 +59,7 @@ __all__ = [
     "is_recording",
     "memory_label",
     "memory_phase",
+    "memory_report",
     "record_memory_events",
     "reset_peak_memory",
     "set_memory_label",

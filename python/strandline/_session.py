@@ -18,8 +18,7 @@ from . import _native, _output
 from .children import ChildCounter
 from .program import execute
 from .recording import get_counters, record_memory_events
-from .reports import memory_report
-from .snapshots import dump_snapshot
+from .snapshots import report_of, take
 
 
 @dataclass(frozen=True)
@@ -62,27 +61,27 @@ class Session:
         seconds = time.monotonic() - self._start_s
         with contextlib.suppress(Exception):
             sys.stdout.flush()
-        self._attempt(f"snapshot {self._outputs.snapshot!r}", self._write_snapshot)
-        self._attempt("report", lambda: self._write_report(seconds))
+        self._attempt("record", lambda: self._write(seconds))
         record_memory_events(False)
         for failure in self._failures:
             _say(f"strandline: {failure}\n")
 
-    def _write_snapshot(self) -> None:
-        dump_snapshot(self._outputs.snapshot)
-
-    def _write_report(self, seconds: float) -> None:
-        report = memory_report(
+    def _write(self, seconds: float) -> None:
+        snapshot = take("strandline run")
+        path, json = self._outputs.snapshot, self._outputs.json
+        self._attempt(f"snapshot {path!r}", lambda: snapshot.write_pickle(path))
+        written = "" if self._failures else path
+        report = report_of(
+            snapshot,
             program=self._program_name,
-            seconds=seconds,
             exit_status=self.exit_status,
+            seconds=seconds,
             started_children=self._children.started(get_counters()["forks"]),
         )
-        snapshot = None if self._failures else self._outputs.snapshot
-        _say(report.text(top=self._top, snapshot=snapshot, color=_wants_color()))
-        json = self._outputs.json
+        text = report.text(self._top, _width(), _wants_color(), snapshot_path=written)
+        _say(text)
         if json is not None:
-            self._attempt(f"report {json!r}", lambda: _output.write_text(json, report.json()))
+            self._attempt(f"report {json!r}", lambda: _output.write_text(json, report.json(written)))
 
     def _attempt(self, what: str, action: Callable[[], object]) -> None:
         """Whatever goes wrong, the program's exit status stays what it is."""
@@ -92,8 +91,26 @@ class Session:
             self._failures.append(f"cannot write {what}: {error}")
 
 
+def _is_terminal() -> bool:
+    try:
+        return sys.__stderr__ is not None and sys.__stderr__.isatty()
+    except ValueError:  # closed
+        return False
+
+
 def _wants_color() -> bool:
-    return "NO_COLOR" not in os.environ and sys.__stderr__ is not None and sys.__stderr__.isatty()
+    return "NO_COLOR" not in os.environ and _is_terminal()
+
+
+def _width() -> int:
+    """Columns of the terminal the report goes to; 80 where there is none."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and 0 < int(columns) < 10_000:
+        return int(columns)
+    try:
+        return os.get_terminal_size(2).columns if _is_terminal() else 80
+    except OSError:
+        return 80
 
 
 def _say(text: str) -> None:

@@ -2,12 +2,14 @@
 """Snapshots for docs.pytorch.org/memory_viz, and the report of what held the peak."""
 
 import os
+import sysconfig
 from typing import Any, overload
 
 from . import _arguments, _native, _process, _refresh
+from ._native import MemoryReport
 from .recording import Event
 
-__all__ = ["dump_snapshot"]
+__all__ = ["MemoryReport", "dump_snapshot", "memory_report"]
 
 Path = str | os.PathLike[str]
 
@@ -27,12 +29,43 @@ def dump_snapshot(first: Any, second: Any = None, /) -> None:
     """
     if second is None:
         path = _arguments.path("dump_snapshot", first)
-        _process.require_first("dump_snapshot")
-        _refresh.run()
-        _native.mark_snapshot()
-        _native.write_snapshot(path)
+        take("dump_snapshot").write_pickle(path)
         return
     if not isinstance(first, list):
         got = f"an object of type {type(first).__name__}"
         raise TypeError(_arguments.message("dump_snapshot", "events", got, "a list of events"))
-    _native.write_events(first, _arguments.path("dump_snapshot", second))
+    path = _arguments.path("dump_snapshot", second)
+    _native.snapshot_of_events(first).write_pickle(path)
+
+
+def memory_report() -> MemoryReport:
+    """What held memory at the peak since `reset_peak_memory`: by line, operation, label, phase.
+
+    The value is a copy; print its ``text()``, keep its ``json()``, or read its attributes.
+    """
+    return report_of(take("memory_report"))
+
+
+def take(function: str) -> _native.Snapshot:
+    """A snapshot of now, marked in the history, with labels of trees brought up to date."""
+    _process.require_first(function)
+    _refresh.run()
+    _native.mark_snapshot()
+    return _native.take_snapshot()
+
+
+def report_of(
+    snapshot: _native.Snapshot,
+    program: str = "",
+    exit_status: int | None = None,
+    seconds: float | None = None,
+    started_children: int = 0,
+) -> MemoryReport:
+    return snapshot.report(program, exit_status, seconds, started_children, _library_folders())
+
+
+def _library_folders() -> list[str]:
+    """Where code lies that is not the user's: the standard library, what is installed, and us."""
+    paths = sysconfig.get_paths()
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return sorted({*(paths[name] for name in names), os.path.dirname(__file__)})

@@ -1,5 +1,6 @@
 """Native half of strandline; use the functions of the package instead."""
 
+from collections.abc import Sequence
 import types
 
 from strandline._native import testing as testing
@@ -109,8 +110,215 @@ class Adapter:
 def adapters() -> list[Adapter]:
     """Every adapter that is loaded."""
 
-def write_snapshot(path: str) -> None:
-    """Writes the recorder's snapshot for memory_viz."""
+class Held:
+    """Bytes of capacity, bytes asked for, and how many blocks."""
 
-def write_events(events: list[dict[str, object]], path: str) -> None:
-    """Writes a snapshot of the events alone."""
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def requested(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+
+class Location:
+    """A line of code."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+
+class HeldItem:
+    """What one line made of one kind; texts are empty if unknown."""
+
+    @property
+    def operation(self) -> str: ...
+    @property
+    def layout(self) -> str: ...
+    @property
+    def is_backward(self) -> bool: ...
+    @property
+    def called_at(self) -> Location | None:
+        """Of a backward item: the line that asked for the gradient."""
+
+    @property
+    def held(self) -> Held: ...
+
+class HeldName:
+    """What one operation, label or phase holds."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def held(self) -> Held: ...
+    @property
+    def parts(self) -> list[HeldName]:
+        """Of a label: the full labels it is the root of."""
+
+class CallNode:
+    """A frame with what it and what it called hold."""
+
+    @property
+    def frame(self) -> Location: ...
+    @property
+    def is_users(self) -> bool: ...
+    @property
+    def held(self) -> Held: ...
+    @property
+    def children(self) -> list[CallNode]: ...
+
+class HeldLine:
+    """What one line of the user's code holds."""
+
+    @property
+    def line(self) -> Location | None:
+        """None when no frame is the user's."""
+
+    @property
+    def innermost(self) -> Location | None:
+        """Innermost frame of most of the bytes."""
+
+    @property
+    def source(self) -> str | None:
+        """Text of the line, None when it cannot be read."""
+
+    @property
+    def held(self) -> Held: ...
+    @property
+    def items(self) -> list[HeldItem]: ...
+    @property
+    def labels(self) -> list[HeldName]: ...
+
+class Unattributed:
+    """Bytes that lack a line, an operation or a layout."""
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def held(self) -> Held: ...
+
+class Growth:
+    """Change of active bytes over the last steps of one phase."""
+
+    @property
+    def phase(self) -> str: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+class Note:
+    """A fact about the record, with its number."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+class RunInfo:
+    """What is known of the run."""
+
+    @property
+    def program(self) -> str: ...
+    @property
+    def framework(self) -> str: ...
+    @property
+    def exit_status(self) -> int | None: ...
+    @property
+    def steps(self) -> int | None: ...
+    @property
+    def seconds(self) -> float | None: ...
+    @property
+    def children(self) -> int: ...
+    @property
+    def lost_bytes(self) -> int: ...
+
+class MemoryReport:
+    """What held memory at the peak; lists largest first."""
+
+    @property
+    def run(self) -> RunInfo: ...
+    @property
+    def peak(self) -> Held: ...
+    @property
+    def requested_peak(self) -> int: ...
+    @property
+    def cached(self) -> int | None:
+        """At the peak; None when that moment is lost."""
+
+    @property
+    def peak_phase(self) -> str:
+        """Empty outside of every phase."""
+
+    @property
+    def peak_time_us(self) -> int: ...
+    @property
+    def start_time_us(self) -> int: ...
+    @property
+    def end_active(self) -> int: ...
+    @property
+    def events(self) -> int:
+        """Written, those overwritten since included."""
+
+    @property
+    def events_overwritten(self) -> int: ...
+    @property
+    def attributed(self) -> Held:
+        """Has the user's line, an operation and a layout."""
+
+    @property
+    def unattributed(self) -> list[Unattributed]: ...
+    @property
+    def by_line(self) -> list[HeldLine]: ...
+    @property
+    def by_operation(self) -> list[HeldName]: ...
+    @property
+    def by_label(self) -> list[HeldName]: ...
+    @property
+    def by_phase(self) -> list[HeldName]: ...
+    @property
+    def call_tree(self) -> list[CallNode]: ...
+    @property
+    def growth(self) -> Growth | None: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    def text(
+        self,
+        top: int = ...,
+        width: int = ...,
+        color: bool = ...,
+        call_tree: bool = ...,
+        snapshot_path: str = ...,
+    ) -> str:
+        """For a terminal: the `top` lines, at least 80 columns wide."""
+
+    def json(self, snapshot_path: str = ...) -> str:
+        """All of it, bytes exact, by schema/peak_report.schema.json."""
+
+class Snapshot:
+    """What happened to memory and what it holds, at one moment."""
+
+    def write_pickle(self, path: str) -> None:
+        """Writes it for memory_viz."""
+
+    def report(
+        self,
+        program: str,
+        exit_status: int | None,
+        seconds: float | None,
+        started_children: int,
+        library_folders: Sequence[str],
+    ) -> MemoryReport:
+        """
+        What held the peak; `library_folders` hold code that is not the user's.
+        """
+
+def take_snapshot() -> Snapshot:
+    """A consistent cut of the record, resolved."""
+
+def snapshot_of_events(events: list[dict[str, object]]) -> Snapshot:
+    """A snapshot of the events alone."""
