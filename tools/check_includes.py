@@ -13,8 +13,9 @@ Usage: tools/check_includes.py [ROOT]      prints FILE:LINE: reason, exits 1 if 
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
 USES: dict[str, tuple[str, ...]] = {
     "core": (),

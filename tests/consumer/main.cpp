@@ -8,8 +8,7 @@
 int main() {
   const std::string expected = "[consumer] size; got 0, expected more";
   try {
-    throw strandline::InvalidArgument(
-        strandline::error_message("consumer", "size", "0", "more"));
+    throw strandline::InvalidArgument(strandline::error_message("consumer", "size", "0", "more"));
   } catch (const strandline::Error& error) {
     std::printf("caught: %s\n", error.what());
     return error.what() == expected ? 0 : 1;
