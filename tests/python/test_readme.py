@@ -1,4 +1,4 @@
-"""The README is true: its example runs as described, and its commands are targets of the Makefile."""
+"""The README is true: its example runs as described, its commands are targets, its links exist."""
 # SPDX-License-Identifier: Apache-2.0
 
 import importlib.util
