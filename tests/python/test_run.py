@@ -178,7 +178,7 @@ if __name__ == "__main__":
 )
 def test_the_children_of_a_program_are_counted(folder, program, children):
     folder.call([*RUN, "--json", "report.json", folder.write(program)])
-    assert read_json(folder)["run"]["children"] == children
+    assert read_json(folder)["run"]["unrecorded_processes"] == children
 
 
 def read_json(folder, name="report.json"):

@@ -151,7 +151,8 @@ def event(**changes):
         (
             [event(label="\ud800")],
             ValueError,
-            "[dump_snapshot] events[0]['label']; got '\\ud800', expected text that UTF-8 can encode",
+            "[dump_snapshot] events[0]['label']; got '\\ud800', "
+            "expected text that UTF-8 can encode",
         ),
     ],
 )
