@@ -67,7 +67,7 @@ class Session:
             _say(f"strandline: {failure}\n")
 
     def _write(self, seconds: float) -> None:
-        snapshot = take("strandline run")
+        snapshot = take("strandline run", mark=True)
         path, json = self._outputs.snapshot, self._outputs.json
         self._attempt(f"snapshot {path!r}", lambda: snapshot.write_pickle(path))
         written = "" if self._failures else path

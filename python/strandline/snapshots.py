@@ -29,7 +29,7 @@ def dump_snapshot(first: Any, second: Any = None, /) -> None:
     """
     if second is None:
         path = _arguments.path("dump_snapshot", first)
-        take("dump_snapshot").write_pickle(path)
+        take("dump_snapshot", mark=True).write_pickle(path)
         return
     if not isinstance(first, list):
         got = f"an object of type {type(first).__name__}"
@@ -46,11 +46,13 @@ def memory_report() -> MemoryReport:
     return report_of(take("memory_report"))
 
 
-def take(function: str) -> _native.Snapshot:
-    """A snapshot of now, marked in the history, with labels of trees brought up to date."""
+def take(function: str, *, mark: bool = False) -> _native.Snapshot:
+    """A snapshot of now, with labels of trees brought up to date; ``mark`` puts an event of it
+    into the history."""
     _process.require_first(function)
     _refresh.run()
-    _native.mark_snapshot()
+    if mark:
+        _native.mark_snapshot()
     return _native.take_snapshot()
 
 
