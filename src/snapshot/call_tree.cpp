@@ -3,6 +3,7 @@
 #include "snapshot/call_tree.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace strandline::snapshot {
 namespace {
@@ -26,18 +27,22 @@ class Tree {
   }
 
   std::vector<CallNode> nodes(StackId parent) const {
-    std::vector<StackId> called = children_[parent.value];
-    std::sort(called.begin(), called.end(), [&](StackId a, StackId b) {
-      return std::pair(held_[b.value].bytes, a) < std::pair(held_[a.value].bytes, b);
-    });
     std::vector<CallNode> nodes;
-    for (const StackId stack : called) {
+    for (const StackId stack : children_[parent.value]) {
       const FrameId frame = snapshot_.stacks.frame(stack);
       nodes.push_back({.frame = frames_.location(frame),
                        .is_users = frames_.is_users(frame),
                        .held = held_[stack.value],
                        .children = this->nodes(stack)});
     }
+    // Equal ones by what they say, never by their numbers, which depend on what the ring holds.
+    const auto key = [](const CallNode& node) {
+      return std::tie(node.frame.file, node.frame.line, node.frame.function);
+    };
+    std::sort(nodes.begin(), nodes.end(), [&](const CallNode& a, const CallNode& b) {
+      if (a.held.bytes != b.held.bytes) return a.held.bytes > b.held.bytes;
+      return key(a) < key(b);
+    });
     return nodes;
   }
 

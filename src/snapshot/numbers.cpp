@@ -47,8 +47,8 @@ std::uint64_t tenths(std::uint64_t bytes, SizeUnit unit) noexcept {
   return division.quotient + (division.remainder * 2 >= unit.bytes && unit.bytes > 1 ? 1 : 0);
 }
 
-std::vector<std::uint64_t> tenths_that_add_up(std::span<const std::uint64_t> bytes, SizeUnit unit) {
-  const std::uint64_t total = std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+std::vector<std::uint64_t> tenths_that_add_up(std::span<const std::uint64_t> bytes, SizeUnit unit,
+                                              std::uint64_t total) {
   std::vector<std::uint64_t> shown;
   std::vector<std::uint64_t> remainders;
   for (const std::uint64_t value : bytes) {
@@ -60,12 +60,13 @@ std::vector<std::uint64_t> tenths_that_add_up(std::span<const std::uint64_t> byt
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
-  std::uint64_t missing =
-      tenths(total, unit) - std::accumulate(shown.begin(), shown.end(), std::uint64_t{0});
-  for (const std::size_t at : order) {
-    if (missing == 0) break;
-    ++shown[at];
-    --missing;
+  std::uint64_t sum = std::accumulate(shown.begin(), shown.end(), std::uint64_t{0});
+  for (auto at = order.begin(); at != order.end() && sum < total; ++at, ++sum) ++shown[*at];
+  // A total that was itself rounded down against its neighbours takes from the smallest remainders.
+  for (auto at = order.rbegin(); at != order.rend() && sum > total; ++at) {
+    if (shown[*at] == 0) continue;
+    --shown[*at];
+    --sum;
   }
   return shown;
 }

@@ -24,8 +24,10 @@ SizeUnit unit_for(std::uint64_t largest) noexcept;
 
 /// Tenths of `unit` (whole bytes for B), rounded.
 std::uint64_t tenths(std::uint64_t bytes, SizeUnit unit) noexcept;
-/// Tenths of each such that they sum to the tenths of the sum: the largest remainders round up.
-std::vector<std::uint64_t> tenths_that_add_up(std::span<const std::uint64_t> bytes, SizeUnit unit);
+/// Tenths of each such that they sum to `total`, the tenths shown for their sum: the largest
+/// remainders round up.
+std::vector<std::uint64_t> tenths_that_add_up(std::span<const std::uint64_t> bytes, SizeUnit unit,
+                                              std::uint64_t total);
 /// "812.4", or "512" in bytes.
 std::string tenths_text(std::uint64_t value, SizeUnit unit);
 

@@ -160,10 +160,17 @@ class Summary {
   }
 
   std::optional<Location> innermost(const LineSums& sums) const {
-    const auto most =
-        std::max_element(sums.innermost.begin(), sums.innermost.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == sums.innermost.end() ? std::nullopt : location(most->first);
+    std::uint64_t most = 0;
+    std::optional<Location> chosen;
+    for (const auto& [frame, bytes] : sums.innermost) {
+      Location place = frames_.location(frame);
+      const bool tie = chosen && bytes == most &&
+                       std::tie(place.file, place.line) < std::tie(chosen->file, chosen->line);
+      if (chosen && bytes <= most && !tie) continue;
+      most = bytes;
+      chosen = std::move(place);
+    }
+    return chosen;
   }
 
   std::vector<HeldItem> items(const LineSums& sums) const {

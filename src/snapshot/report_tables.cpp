@@ -70,19 +70,26 @@ class ShortNames {
   std::map<std::string_view, std::vector<std::string_view>> paths_;
 };
 
-/// As many parts as fit into `width`, then how many more there are.
-std::string fitting(const std::vector<std::string>& parts, std::string_view separator,
-                    std::size_t width) {
-  std::string text;
+/// As many parts as fit into `rows` rows of `width`, then how many more there are.
+std::vector<std::string> fitting(const std::vector<std::string>& parts, std::string_view separator,
+                                 std::size_t width, std::size_t rows) {
+  std::vector<std::string> text(1);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string grown = text.empty() ? parts[i] : text + std::string(separator) + parts[i];
-    const std::string more =
-        i + 1 < parts.size() ? fmt::format("{}… {} more", separator, parts.size() - i - 1) : "";
-    if (width_of(grown) + width_of(more) > width) {
-      if (text.empty()) return cut_to_width(grown + more, width);
-      return text + fmt::format("{}… {} more", separator, parts.size() - i);
+    const std::string more = fmt::format("{}… {} more", separator, parts.size() - i);
+    const std::size_t reserve = text.size() == rows && i + 1 < parts.size() ? width_of(more) : 0;
+    const std::size_t needed =
+        width_of(parts[i]) +
+        (text.back().empty() ? 0 : width_of(text.back()) + width_of(separator));
+    const bool fits = needed + reserve <= width;
+    if (!fits && !text.back().empty()) {
+      if (text.size() == rows) {
+        text.back() += more;
+        return text;
+      }
+      text.emplace_back();
     }
-    text = grown;
+    if (!text.back().empty()) text.back() += separator;
+    text.back() += cut_to_width(parts[i], width);
   }
   return text;
 }
@@ -120,7 +127,8 @@ class LinesTable {
     for (std::size_t i = 0; i < shown_; ++i) bytes.push_back(report_.by_line[i].held.bytes);
     bytes.push_back(rest.bytes);
     const SizeUnit unit = unit_for(report_.peak.bytes);
-    const std::vector<std::uint64_t> sizes = tenths_that_add_up(bytes, unit);
+    const std::uint64_t sum = tenths(report_.peak.bytes, unit);
+    const std::vector<std::uint64_t> sizes = tenths_that_add_up(bytes, unit, sum);
 
     std::string text = style_.bold(padded("held at the peak, by line", text_width()) +
                                    columns(unit.name, "share", "blocks")) +
@@ -134,11 +142,8 @@ class LinesTable {
       text += row(fmt::format("  … {} more lines", with_commas(report_.by_line.size() - shown_)),
                   tenths_text(sizes.back(), unit), rest);
     }
-    const std::string sum = fmt::format("{:>{}}", "sum", text_width());
-    return text + sum +
-           columns(tenths_text(tenths(report_.peak.bytes, unit), unit), "",
-                   with_commas(report_.peak.blocks)) +
-           "\n";
+    return text + fmt::format("{:>{}}", "sum", text_width()) +
+           columns(tenths_text(sum, unit), "", with_commas(report_.peak.blocks)) + "\n";
   }
 
  private:
@@ -178,8 +183,11 @@ class LinesTable {
       if (!part.empty()) parts.push_back(std::move(part));
     }
     const std::size_t width = options_.width - indent - 2;
-    std::string text = detail_row(fitting(parts, " · ", width), indent);
-    text += detail_row(fitting(labels(line), ", ", width), indent);
+    std::string text;
+    for (const std::string& row : fitting(parts, " · ", width, 2)) text += detail_row(row, indent);
+    for (const std::string& row : fitting(labels(line), ", ", width, 1)) {
+      text += detail_row(row, indent);
+    }
     if (line.innermost && line.innermost != line.line) {
       text +=
           detail_row("inside " + names_.text(*line.innermost) +
@@ -200,7 +208,7 @@ class LinesTable {
     std::string text = item.operation.empty() ? "(no operation)" : item.operation;
     if (!item.layout.empty()) text += " " + item.layout;
     text += " × " + with_commas(item.held.blocks);
-    if (item.direction == Direction::backward) text += " (backward of this line)";
+    if (item.direction == Direction::backward) text += " (backward)";
     return text;
   }
 
@@ -223,6 +231,20 @@ class LinesTable {
   std::size_t place_width_ = 0;
 };
 
+/// A node of the call tree as shown: the user's frames only.
+struct ShownCall {
+  std::string place;
+  Held held;
+  std::vector<ShownCall> children;
+};
+
+Held operator-(Held whole, const Held& part) {
+  whole.bytes -= part.bytes;
+  whole.requested -= part.requested;
+  whole.blocks -= part.blocks;
+  return whole;
+}
+
 class TreeTable {
  public:
   TreeTable(const PeakReport& report, const ReportTextOptions& options, const Style& style)
@@ -232,7 +254,7 @@ class TreeTable {
     text_ = style_.bold(padded("held at the peak, by call", width()) +
                         columns(unit_.name, "share", "blocks")) +
             "\n";
-    for (const CallNode& node : report_.call_tree) add(node, 1);
+    add_level(users_calls(report_.call_tree), report_.peak, tenths(report_.peak.bytes, unit_), 1);
     return text_;
   }
 
@@ -241,21 +263,57 @@ class TreeTable {
 
   std::size_t width() const { return options_.width - kColumns; }
 
-  /// Frames of libraries are passed through, and so is what holds less than a hundredth.
-  void add(const CallNode& node, std::size_t level) {
-    if (node.held.bytes * 100 < report_.peak.bytes) return;
-    if (node.is_users && level <= kDeepest) {
-      const std::string place =
-          fmt::format("{}{}:{} {}", std::string(2 * level, ' '), file_name(node.frame.file),
-                      node.frame.line, node.frame.function);
-      text_ +=
-          padded(place, width()) +
-          columns(tenths_text(tenths(node.held.bytes, unit_), unit_),
-                  share_text(node.held.bytes, report_.peak.bytes), with_commas(node.held.blocks)) +
-          "\n";
-      ++level;
+  /// Frames of libraries are passed through.
+  static std::vector<ShownCall> users_calls(const std::vector<CallNode>& nodes) {
+    std::vector<ShownCall> calls;
+    for (const CallNode& node : nodes) {
+      std::vector<ShownCall> inner = users_calls(node.children);
+      if (node.is_users) {
+        calls.push_back({.place = fmt::format("{}:{} {}", file_name(node.frame.file),
+                                              node.frame.line, node.frame.function),
+                         .held = node.held,
+                         .children = std::move(inner)});
+      } else {
+        std::move(inner.begin(), inner.end(), std::back_inserter(calls));
+      }
     }
-    for (const CallNode& child : node.children) add(child, level);
+    std::stable_sort(calls.begin(), calls.end(), [](const ShownCall& a, const ShownCall& b) {
+      return a.held.bytes > b.held.bytes;
+    });
+    return calls;
+  }
+
+  /// Rows of one level, which add up to what their caller shows: calls that hold a hundredth of
+  /// the peak, the others together, and what the caller holds by itself.
+  void add_level(std::vector<ShownCall> calls, const Held& whole, std::uint64_t shown_whole,
+                 std::size_t level) {
+    if (calls.empty() || level > kDeepest) return;
+    Held own = whole;
+    for (const ShownCall& call : calls) own = own - call.held;
+    const auto small = std::find_if(calls.begin(), calls.end(), [&](const ShownCall& call) {
+      return call.held.bytes * 100 < report_.peak.bytes;
+    });
+    Held others;
+    for (auto call = small; call != calls.end(); ++call) others += call->held;
+    const auto count = calls.end() - small;
+    calls.erase(small, calls.end());
+    if (others.blocks != 0) {
+      calls.push_back({fmt::format("… {} more calls", count), others, {}});
+    }
+    if (own.blocks != 0) {
+      calls.push_back({level == 1 ? "(no frame of yours)" : "(itself)", own, {}});
+    }
+    std::vector<std::uint64_t> bytes;
+    for (const ShownCall& call : calls) bytes.push_back(call.held.bytes);
+    const std::vector<std::uint64_t> sizes = tenths_that_add_up(bytes, unit_, shown_whole);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      text_ +=
+          padded(std::string(2 * level, ' ') + calls[i].place, width()) +
+          columns(tenths_text(sizes[i], unit_), share_text(calls[i].held.bytes, report_.peak.bytes),
+                  with_commas(calls[i].held.blocks)) +
+          "\n";
+      add_level(std::move(calls[i].children), calls[i].held, sizes[i], level + 1);
+    }
   }
 
   const PeakReport& report_;

@@ -66,10 +66,9 @@ std::string peak_moment(const PeakReport& report) {
 /// Two columns where both fit, else one below the other.
 std::string beside(std::string_view name, const std::string& left, const std::string& right,
                    std::size_t width) {
-  constexpr std::size_t kLeft = 40;
   const std::string first = fmt::format("{:<11}{}", name, left);
   if (right.empty()) return first + "\n";
-  const std::size_t column = std::max<std::size_t>(11 + kLeft, width_of(first) + 2);
+  const std::size_t column = std::max<std::size_t>(51, width_of(first) + 2);
   if (column + width_of(right) > width) {
     return first + "\n" + std::string(11, ' ') + cut_to_width(right, width - 11) + "\n";
   }
@@ -124,6 +123,14 @@ std::string notes_text(const std::vector<Note>& notes, std::size_t width) {
   return text;
 }
 
+/// The path is never cut: it is there to be copied.
+std::string snapshot_row(const std::string& path, std::size_t width) {
+  const std::string row = fmt::format("{:<11}{}", "snapshot", path);
+  const std::string hint = "(open at docs.pytorch.org/memory_viz)";
+  const bool fits = width_of(row) + 3 + width_of(hint) <= width;
+  return row + (fits ? "   " : "\n" + std::string(11, ' ')) + hint + "\n";
+}
+
 }  // namespace
 
 std::string report_text(const PeakReport& report, const ReportTextOptions& options) {
@@ -149,10 +156,7 @@ std::string report_text(const PeakReport& report, const ReportTextOptions& optio
       text += wrapped(growth_text(*report.growth), 11, width).replace(0, 6, "growth");
   }
   text += notes_text(report.notes, width);
-  if (!options.snapshot_path.empty()) {
-    text += "\n" + fmt::format("{:<11}{}\n", "snapshot", options.snapshot_path) +
-            wrapped("(open at docs.pytorch.org/memory_viz)", 11, width);
-  }
+  if (!options.snapshot_path.empty()) text += "\n" + snapshot_row(options.snapshot_path, width);
   return text;
 }
 
