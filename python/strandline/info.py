@@ -49,11 +49,11 @@ def collect() -> dict[str, object]:
 
 def mlx_state() -> AdapterState:
     """Loads the adapter, which must happen before mlx is imported; nothing is recorded by that."""
+    off: str | None = None
     if importlib.util.find_spec("mlx") is None:
         off = f"mlx is not installed for {sys.executable}: pip install 'mlx[cpu]==0.32.4'"
         return {"name": "mlx", "framework_version": None, "off": off}
     version = _installed_version("mlx")
-    off = None
     try:
         importlib.import_module(f"{__package__}.mlx")
     except ModuleNotFoundError as error:
