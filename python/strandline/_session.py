@@ -81,7 +81,9 @@ class Session:
         text = report.text(self._top, _width(), _wants_color(), snapshot_path=written)
         _say(text)
         if json is not None:
-            self._attempt(f"report {json!r}", lambda: _output.write_text(json, report.json(written)))
+            self._attempt(
+                f"report {json!r}", lambda: _output.write_text(json, report.json(written))
+            )
 
     def _attempt(self, what: str, action: Callable[[], object]) -> None:
         """Whatever goes wrong, the program's exit status stays what it is."""
