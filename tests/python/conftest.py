@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import strandline as sl
+from program_folder import ProgramFolder
 from strandline._native import testing
 
 
@@ -76,3 +77,8 @@ def run_python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         )
 
     return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ProgramFolder:
+    return ProgramFolder(tmp_path)
