@@ -120,7 +120,7 @@ def read(path):
 def fill(heap, seed=20262, steps=1500):
     """Allocations and frees of all kinds at random; returns the peak of requested bytes."""
     generator = random.Random(seed)
-    live, cached, active, peak = {}, {}, 0, 0
+    live, active, peak = {}, 0, 0
     for step in range(steps):
         if not live or generator.random() < 0.55:
             size = generator.randrange(16, 100_000)
@@ -131,9 +131,7 @@ def fill(heap, seed=20262, steps=1500):
         else:
             address = generator.choice(sorted(live))
             active -= live.pop(address)
-            to_cache = generator.random() < 0.5
-            cached[address] = to_cache
-            heap.free(address, "free_to_cache" if to_cache else "free_to_device")
+            heap.free(address, generator.choice(["free_to_cache", "free_to_device"]))
     return peak
 
 

@@ -57,7 +57,9 @@ def check(path: Path, oracle) -> None:
         actions = collections.Counter(e["action"] for e in snapshot["device_traces"][device])
         compare("actions", dict(sorted(actions.items())), facts["actions"])
     if oracle is not None:
-        for device, facts in zip(oracle.facts(str(path))["devices"], expected["devices"], strict=True):
+        for device, facts in zip(
+            oracle.facts(str(path))["devices"], expected["devices"], strict=True
+        ):
             compare("verdict", device["verdict"], facts["verdict"])
             compare("residual", device["residual"], 0)
             for key in ("active_peak", "active_end"):
