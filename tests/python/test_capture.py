@@ -88,8 +88,11 @@ def test_code_that_died_does_not_lend_its_address_to_other_code():
         gc.collect(0)
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="collections start between instructions, never in a call"
+)
 def test_no_collection_starts_inside_a_capture(recording):
-    """Up to 3.11 the API's frame objects can start one, and finalisers could enter an allocator."""
+    """Making frame objects could start one, and its finalisers could enter an allocator."""
     inside = []
 
     def descend(depth):
@@ -167,7 +170,8 @@ def test_the_module_leaks_nothing_at_exit():
 def test_capture_info_names_source_and_clock():
     info = sl.capture_info()
     version = ".".join(map(str, sys.version_info[:2]))
-    assert info["sources"] == f"CPython {version} (public API)"
+    assert info["sources"] == f"CPython {version} (interpreter frames)"
+    assert info["fallback"] is None
     assert info["clock"] in ("CPU counter", "CLOCK_MONOTONIC")
     assert info["can_capture"] is True
 
