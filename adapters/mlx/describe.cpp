@@ -13,20 +13,34 @@ record::Dtype dtype_of(mx::Dtype dtype) noexcept {
   using Val = mx::Dtype::Val;
   using record::Dtype;
   switch (dtype.val()) {
-    case Val::bool_: return Dtype::bool_;
-    case Val::uint8: return Dtype::uint8;
-    case Val::uint16: return Dtype::uint16;
-    case Val::uint32: return Dtype::uint32;
-    case Val::uint64: return Dtype::uint64;
-    case Val::int8: return Dtype::int8;
-    case Val::int16: return Dtype::int16;
-    case Val::int32: return Dtype::int32;
-    case Val::int64: return Dtype::int64;
-    case Val::float16: return Dtype::float16;
-    case Val::float32: return Dtype::float32;
-    case Val::float64: return Dtype::float64;
-    case Val::bfloat16: return Dtype::bfloat16;
-    case Val::complex64: return Dtype::complex64;
+    case Val::bool_:
+      return Dtype::bool_;
+    case Val::uint8:
+      return Dtype::uint8;
+    case Val::uint16:
+      return Dtype::uint16;
+    case Val::uint32:
+      return Dtype::uint32;
+    case Val::uint64:
+      return Dtype::uint64;
+    case Val::int8:
+      return Dtype::int8;
+    case Val::int16:
+      return Dtype::int16;
+    case Val::int32:
+      return Dtype::int32;
+    case Val::int64:
+      return Dtype::int64;
+    case Val::float16:
+      return Dtype::float16;
+    case Val::float32:
+      return Dtype::float32;
+    case Val::float64:
+      return Dtype::float64;
+    case Val::bfloat16:
+      return Dtype::bfloat16;
+    case Val::complex64:
+      return Dtype::complex64;
   }
   return Dtype::unknown;
 }
@@ -50,7 +64,9 @@ OpId op_of(mx::Primitive& primitive) {
   return record::recorder().tables().ops.intern(primitive.name());
 }
 
-OpId leaf_op() { return record::recorder().tables().ops.intern("Array"); }
+OpId leaf_op() {
+  return record::recorder().tables().ops.intern("Array");
+}
 
 std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept {
   if (buffer.ptr() == nullptr) return 0;

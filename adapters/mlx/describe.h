@@ -11,7 +11,9 @@
 
 namespace strandline::mlx_adapter {
 
-inline ArrayKey key_of(const mx::array& array) noexcept { return {array.id()}; }
+inline ArrayKey key_of(const mx::array& array) noexcept {
+  return {array.id()};
+}
 
 /// None when the layout table is full.
 LayoutId layout_of(const mx::array& array);

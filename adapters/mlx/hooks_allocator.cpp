@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks of MLX's allocator. One lock spans the real malloc or free and its event: without it another
-// thread could be given a freed buffer before the free is recorded, and the peak with it would be
-// wrong. MLX's own lock is inside; nothing of Python is called under it.
+// Hooks of MLX's allocator. One lock spans the real malloc or free and its event: without it
+// another thread could be given a freed buffer before the free is recorded, and the peak with it
+// would be wrong. MLX's own lock is inside; nothing of Python is called under it.
 #include <atomic>
 #include <optional>
 
@@ -36,6 +36,41 @@ struct CacheState final : record::StateProvider {
                           .size = buffer.size,
                           .blocks = {{.address = buffer.address, .size = buffer.size}}});
     }
+  }
+
+  // What the hooks below record after MLX has done its part, under the lock that spans both.
+
+  void note_malloc(std::uint64_t address, std::uint64_t size, std::uint64_t requested) noexcept
+      STRANDLINE_REQUIRES(mutex) try {
+    const record::OpContext* scope = record::thread_state().scope;
+    const StreamId stream = scope != nullptr ? scope->stream : StreamId{};
+    if (address == 0) {
+      // MLX has counted the bytes as active all the same.
+      g_lost_bytes.fetch_add(requested, std::memory_order_relaxed);
+      recorder().note_oom(requested, 0, stream, 0);
+      return;
+    }
+    const bool reused = cached.take(address);
+    recorder().note_alloc({.action = reused ? Action::alloc_reuse : Action::alloc_new,
+                           .address = address,
+                           .size = size,
+                           .requested = requested,
+                           .stream = stream});
+    if (!reused) follow_cache();
+  } catch (...) {
+    stop_recording_by_fault();
+  }
+
+  void note_free(std::uint64_t address, std::uint64_t size) noexcept
+      STRANDLINE_REQUIRES(mutex) try {
+    const bool kept = mlx_functions().get_cache_memory() > cached.total();
+    if (kept) cached.put(address, size);
+    recorder().note_free({.action = kept ? Action::free_to_cache : Action::free_to_device,
+                          .address = address,
+                          .size = size});
+    follow_cache();
+  } catch (...) {
+    stop_recording_by_fault();
   }
 
   // MLX's cache is smaller than the mirror: what left it went to the system.
@@ -89,14 +124,7 @@ class RecordingAllocator final : public mx::allocator::Allocator {
     const std::uint64_t address = payload_of(buffer);
     const std::uint64_t size = real_allocator().size(buffer);
     real_allocator().free(buffer);
-    quietly([&] {
-      const bool cached = mlx_functions().get_cache_memory() > state.cached.total();
-      if (cached) state.cached.put(address, size);
-      recorder().note_free({.action = cached ? Action::free_to_cache : Action::free_to_device,
-                            .address = address,
-                            .size = size});
-      state.follow_cache();
-    });
+    state.note_free(address, size);
   }
 
   std::size_t size(Buffer buffer) const override { return real_allocator().size(buffer); }
@@ -110,24 +138,8 @@ class RecordingAllocator final : public mx::allocator::Allocator {
     CacheState& state = cache_state();
     const LockGuard guard(state.mutex);
     const Buffer buffer = real_allocator().malloc(size);
-    quietly([&] {
-      const record::OpContext* scope = record::thread_state().scope;
-      const StreamId stream = scope != nullptr ? scope->stream : StreamId{};
-      const std::uint64_t address = payload_of(buffer);
-      if (address == 0) {
-        // MLX has counted the bytes as active all the same.
-        g_lost_bytes.fetch_add(size, std::memory_order_relaxed);
-        recorder().note_oom(size, 0, stream, 0);
-        return;
-      }
-      const bool reused = state.cached.take(address);
-      recorder().note_alloc({.action = reused ? Action::alloc_reuse : Action::alloc_new,
-                             .address = address,
-                             .size = real_allocator().size(buffer),
-                             .requested = size,
-                             .stream = stream});
-      if (!reused) state.follow_cache();
-    });
+    const std::uint64_t address = payload_of(buffer);
+    state.note_malloc(address, address != 0 ? real_allocator().size(buffer) : 0, size);
     return buffer;
   }
 };
@@ -139,10 +151,13 @@ auto then_follow_cache(Call&& call) {
   struct Follow {
     ~Follow() {
       if (!tracking()) return;
-      quietly([] {
-        const LockGuard guard(cache_state().mutex);
-        cache_state().follow_cache();
-      });
+      try {
+        CacheState& state = cache_state();
+        const LockGuard guard(state.mutex);
+        state.follow_cache();
+      } catch (...) {
+        stop_recording_by_fault();
+      }
     }
   } follow;
   return call();
@@ -150,9 +165,13 @@ auto then_follow_cache(Call&& call) {
 
 }  // namespace
 
-std::uint64_t lost_by_mlx() noexcept { return g_lost_bytes.load(std::memory_order_relaxed); }
+std::uint64_t lost_by_mlx() noexcept {
+  return g_lost_bytes.load(std::memory_order_relaxed);
+}
 
-void register_cache_state() { record::register_state_provider(&cache_state()); }
+void register_cache_state() {
+  record::register_state_provider(&cache_state());
+}
 
 mx::allocator::Allocator& hook_allocator() STRANDLINE_HOOK("_ZN3mlx4core9allocator9allocatorEv");
 mx::allocator::Allocator& hook_allocator() {

@@ -34,8 +34,7 @@ bool find_fused(const mx::Primitive& primitive, std::size_t position, PrimitiveI
 }
 
 TracebackId capture_here() noexcept {
-  return recorder().tables().tracebacks.pair(recorder().capture(),
-                                             record::thread_state().forward);
+  return recorder().tables().tracebacks.pair(recorder().capture(), record::thread_state().forward);
 }
 
 // The traceback of a node whose primitive has been seen: in a compiled call it is a replay of the
@@ -102,8 +101,7 @@ TracebackId traceback_of_output(const mx::array& array, const NodeInfo& node) {
       !find_fused(array.primitive(), static_cast<std::size_t>(array.sibling_position()), traced)) {
     return node.traceback;
   }
-  return recorder().tables().tracebacks.splice(node.calling, traced.traceback,
-                                               traced.outer_frames);
+  return recorder().tables().tracebacks.splice(node.calling, traced.traceback, traced.outer_frames);
 }
 
 const void* descriptor_of(const mx::array& array) noexcept {
@@ -170,8 +168,9 @@ void hook_set_data(mx::array* array, mx::allocator::Data* data) {
 
 void hook_set_data_strided(mx::array* array, mx::allocator::Data* data, std::size_t data_size,
                            mx::Strides* strides, mx::array::Flags flags, std::int64_t offset)
-    STRANDLINE_HOOK("_ZN3mlx4core5array8set_dataENS0_9allocator4DataEmNS0_11SmallVectorIlLm10ESaIlE"
-                    "EENS1_5FlagsEl");
+    STRANDLINE_HOOK(
+        "_ZN3mlx4core5array8set_dataENS0_9allocator4DataEmNS0_11SmallVectorIlLm10ESaIlE"
+        "EENS1_5FlagsEl");
 void hook_set_data_strided(mx::array* array, mx::allocator::Data* data, std::size_t data_size,
                            mx::Strides* strides, mx::array::Flags flags, std::int64_t offset) {
   count_call(Hook::set_data_strided);
@@ -183,8 +182,9 @@ void hook_set_data_strided(mx::array* array, mx::allocator::Data* data, std::siz
 // The one-argument form calls this one, also when a buffer is donated: counted once, here.
 void hook_copy_shared_buffer(mx::array* array, const mx::array& other, const mx::Strides& strides,
                              mx::array::Flags flags, std::size_t data_size, std::int64_t offset)
-    STRANDLINE_HOOK("_ZN3mlx4core5array18copy_shared_bufferERKS1_RKNS0_11SmallVectorIlLm10ESaIlEEEN"
-                    "S1_5FlagsEml");
+    STRANDLINE_HOOK(
+        "_ZN3mlx4core5array18copy_shared_bufferERKS1_RKNS0_11SmallVectorIlLm10ESaIlEEEN"
+        "S1_5FlagsEml");
 void hook_copy_shared_buffer(mx::array* array, const mx::array& other, const mx::Strides& strides,
                              mx::array::Flags flags, std::size_t data_size, std::int64_t offset) {
   count_call(Hook::copy_shared_buffer);

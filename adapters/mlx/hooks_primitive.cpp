@@ -18,15 +18,13 @@ Function* real_function(const mx::Primitive& primitive, Slot slot) noexcept {
 }
 
 record::OpContext context_of(mx::Primitive& primitive, Arrays& outputs) {
-  record::OpContext context{
-      .op = op_of(primitive),
-      .stream = recorder().tables().streams.intern(
-          static_cast<std::uint64_t>(primitive.stream().index)),
-      .layout_of = layout_of_unbound_output,
-      .outputs = &outputs};
+  record::OpContext context{.op = op_of(primitive),
+                            .stream = recorder().tables().streams.intern(
+                                static_cast<std::uint64_t>(primitive.stream().index)),
+                            .layout_of = layout_of_unbound_output,
+                            .outputs = &outputs};
   NodeInfo node;
-  if (!outputs.empty() &&
-      nodes().find(reinterpret_cast<const void*>(outputs[0].id()), node)) {
+  if (!outputs.empty() && nodes().find(reinterpret_cast<const void*>(outputs[0].id()), node)) {
     context.traceback = node.traceback;
     context.label = node.label;
   }
@@ -68,9 +66,9 @@ Arrays shadow_vjp(mx::Primitive* self, const Arrays& primals, const Arrays& cota
                   const std::vector<int>& argnums, const Arrays& outputs) {
   count_call(Hook::primitive_vjp);
   if (recording()) quietly([&] { belong_to(*self); });
-  return real_function<Arrays(mx::Primitive*, const Arrays&, const Arrays&,
-                              const std::vector<int>&, const Arrays&)>(*self, Slot::vjp)(
-      self, primals, cotangents, argnums, outputs);
+  return real_function<Arrays(mx::Primitive*, const Arrays&, const Arrays&, const std::vector<int>&,
+                              const Arrays&)>(*self, Slot::vjp)(self, primals, cotangents, argnums,
+                                                                outputs);
 }
 
 }  // namespace strandline::mlx_adapter

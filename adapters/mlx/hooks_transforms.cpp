@@ -26,15 +26,18 @@ struct CarriedScope {
 
 CompiledCall::CompiledCall() noexcept : previous_(t_call) {
   calling_ = recorder().capture();
-  quietly([&] {
-    depth_ = static_cast<std::uint32_t>(recorder().tables().tracebacks.depth(calling_));
-  });
+  quietly(
+      [&] { depth_ = static_cast<std::uint32_t>(recorder().tables().tracebacks.depth(calling_)); });
   t_call = this;
 }
 
-CompiledCall::~CompiledCall() { t_call = previous_; }
+CompiledCall::~CompiledCall() {
+  t_call = previous_;
+}
 
-const CompiledCall* CompiledCall::current() noexcept { return t_call; }
+const CompiledCall* CompiledCall::current() noexcept {
+  return t_call;
+}
 
 std::pair<Arrays, Arrays> hook_vjp(const ArraysFunction& function, const Arrays& primals,
                                    const Arrays& cotangents)
@@ -59,8 +62,9 @@ std::pair<Arrays, Arrays> hook_jvp(const ArraysFunction& function, const Arrays&
 // Gradients asked for in Python come through here, not through vjp.
 ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
                                          const std::vector<int>& argnums)
-    STRANDLINE_HOOK("_ZN3mlx4core14value_and_gradERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_"
-                    "EERKS2_IiSaIiEE");
+    STRANDLINE_HOOK(
+        "_ZN3mlx4core14value_and_gradERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_"
+        "EERKS2_IiSaIiEE");
 ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
                                          const std::vector<int>& argnums) {
   count_call(Hook::value_and_grad);
@@ -74,8 +78,9 @@ ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
 
 CompiledFunction hook_compile(CompiledFunction function, std::uintptr_t id, bool shapeless,
                               std::vector<std::uint64_t> constants)
-    STRANDLINE_HOOK("_ZN3mlx4core6detail7compileESt8functionIFSt4pairISt6vectorINS0_5arrayESaIS5_EE"
-                    "St10shared_ptrIvEERKS7_EEmbS4_ImSaImEE");
+    STRANDLINE_HOOK(
+        "_ZN3mlx4core6detail7compileESt8functionIFSt4pairISt6vectorINS0_5arrayESaIS5_EE"
+        "St10shared_ptrIvEERKS7_EEmbS4_ImSaImEE");
 CompiledFunction hook_compile(CompiledFunction function, std::uintptr_t id, bool shapeless,
                               std::vector<std::uint64_t> constants) {
   count_call(Hook::compile);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-up of the functions behind the hooks. RTLD_NEXT finds nothing: Python loads libmlx with local
-// scope, so the library is asked by its name.
+// Look-up of the functions behind the hooks. RTLD_NEXT finds nothing: Python loads libmlx with
+// local scope, so the library is asked by its name.
 #include "mlx_api.h"
 
 #include <cstdio>
 #include <cstdlib>
+
 #include <dlfcn.h>
 
 namespace strandline::mlx_adapter {
@@ -41,18 +42,16 @@ Lookup look_up(MlxFunctions& f) {
               "_ZN3mlx4core5array18copy_shared_bufferERKS1_RKNS0_11SmallVectorIlLm10ESaIlEEENS1_"
               "5FlagsEml");
   lookup.find(f.detach, "_ZN3mlx4core5array6detachEv");
-  lookup.find(f.vjp,
-              "_ZN3mlx4core3vjpERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EES7_S7_");
-  lookup.find(f.jvp,
-              "_ZN3mlx4core3jvpERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EES7_S7_");
-  lookup.find(f.value_and_grad,
-              "_ZN3mlx4core14value_and_gradERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EERKS2_"
-              "IiSaIiEE");
+  lookup.find(f.vjp, "_ZN3mlx4core3vjpERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EES7_S7_");
+  lookup.find(f.jvp, "_ZN3mlx4core3jvpERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EES7_S7_");
+  lookup.find(
+      f.value_and_grad,
+      "_ZN3mlx4core14value_and_gradERKSt8functionIFSt6vectorINS0_5arrayESaIS3_EERKS5_EERKS2_"
+      "IiSaIiEE");
   lookup.find(f.compile,
               "_ZN3mlx4core6detail7compileESt8functionIFSt4pairISt6vectorINS0_5arrayESaIS5_EESt10"
               "shared_ptrIvEERKS7_EEmbS4_ImSaImEE");
-  lookup.find(f.enqueue,
-              "_ZN3mlx4core9scheduler9Scheduler7enqueueENS0_6StreamESt8functionIFvvEE");
+  lookup.find(f.enqueue, "_ZN3mlx4core9scheduler9Scheduler7enqueueENS0_6StreamESt8functionIFvvEE");
   return lookup;
 }
 

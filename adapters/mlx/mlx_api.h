@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLX as the adapter sees it: its public headers, the functions of the loaded libmlx that the hooks
 // stand in front of, and a view of an array descriptor as an array.
-// Nothing here refers to a symbol of libmlx: the adapter is loaded before it, and everything that is
-// called in it is looked up in the library itself.
+// Nothing here refers to a symbol of libmlx: the adapter is loaded before it, and everything that
+// is called in it is looked up in the library itself.
 #pragma once
 
 #include <cstdint>

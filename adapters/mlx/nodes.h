@@ -23,7 +23,7 @@ struct NodeInfo {
 };
 
 struct PrimitiveInfo {
-  TracebackId traceback{};         ///< where the first node with it was made
+  TracebackId traceback{};  ///< where the first node with it was made
   LabelId label{};
   std::uint32_t outer_frames = 0;  ///< of the traceback, those of the compiled call that traced it
   std::uint32_t nodes = 0;         ///< living descriptors with this primitive

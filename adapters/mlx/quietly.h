@@ -13,15 +13,24 @@
 
 namespace strandline::mlx_adapter {
 
+/// In a handler: turns the recorder off, saying what has been thrown.
+inline void stop_recording_by_fault() noexcept {
+  try {
+    throw;
+  } catch (const std::exception& fault) {
+    record::recorder().fail(fault.what());
+  } catch (...) {
+    record::recorder().fail("unknown fault in the MLX adapter");
+  }
+}
+
 /// Runs `work`; a fault in it turns the recorder off and goes no further.
 template <typename Work>
 void quietly(Work&& work) noexcept {
   try {
     work();
-  } catch (const std::exception& fault) {
-    record::recorder().fail(fault.what());
   } catch (...) {
-    record::recorder().fail("unknown fault in the MLX adapter");
+    stop_recording_by_fault();
   }
 }
 

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <dlfcn.h>
-#include <link.h>
 #include <new>
 #include <string_view>
 #include <typeinfo>
+
+#include <dlfcn.h>
+#include <link.h>
 
 #include "strandline/core/flat_map.h"
 #include "strandline/core/mutex.h"
@@ -87,8 +88,8 @@ void fill(Entry& entry, mx::Primitive& primitive, void** real) noexcept {
 }  // namespace
 
 const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(
-      table_pointer(const_cast<mx::Primitive&>(primitive)));
+  const auto at =
+      reinterpret_cast<std::uintptr_t>(table_pointer(const_cast<mx::Primitive&>(primitive)));
   const auto begin = reinterpret_cast<std::uintptr_t>(arena().entries);
   if (at < begin || at >= begin + kArenaTables * sizeof(Entry)) return nullptr;
   return &arena().entries[(at - begin) / sizeof(Entry)].facts;

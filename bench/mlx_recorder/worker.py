@@ -17,7 +17,7 @@ if CONFIG != "plain":
     import strandline as sl
     import strandline.mlx  # noqa: F401  loads the adapter
 
-import mlx.core as mx
+import mlx.core as mx  # noqa: E402  after the adapter
 
 
 def make_full(count):

@@ -61,9 +61,8 @@ def test_cached_buffers_in_the_record_equal_the_cache(recorded):
     """)
     assert all(ours == theirs for ours, theirs in told["points"])
     assert any(theirs > 0 for _, theirs in told["points"])
-    assert {"alloc_new", "alloc_reuse", "free_to_cache", "free_to_device", "cache_to_device"} <= set(
-        told["actions"]
-    )
+    expected = {"alloc_new", "alloc_reuse", "free_to_cache", "free_to_device", "cache_to_device"}
+    assert expected <= set(told["actions"])
 
 
 def test_memory_from_while_recording_was_off_is_known_and_said_so(recorded):

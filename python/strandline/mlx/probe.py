@@ -10,7 +10,7 @@ _HOOKS_OF_AN_EMPTY_ARRAY = ("desc_init", "malloc", "set_data", "free", "desc_des
 
 
 def attach(core: types.ModuleType, adapter: _native.Adapter) -> None:
-    """Bind the adapter to the MLX just imported. Raises AdapterError when a hook was not reached."""
+    """Bind the adapter to the MLX just imported. Raises AdapterError when a hook took not."""
     try:
         adapter.attach()
     except RuntimeError as error:
