@@ -37,6 +37,7 @@ class MlxAdapter final : public record::Adapter {
     }
     static const bool once = (register_cache_state(), true);
     static_cast<void>(once);
+    g_attached.store(true, std::memory_order_relaxed);
   }
 
   std::vector<std::pair<std::string, std::uint64_t>> hook_calls() const override {

@@ -17,8 +17,6 @@ namespace {
 using mx::allocator::Buffer;
 using record::Action;
 using record::recorder;
-using record::recording;
-using record::tracking;
 
 std::atomic<std::uint64_t> g_lost_bytes{0};
 

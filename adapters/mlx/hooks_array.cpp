@@ -12,7 +12,6 @@ namespace strandline::mlx_adapter {
 namespace {
 
 using record::recorder;
-using record::recording;
 
 // A member pointer to a private member, had through an explicit instantiation, which may name it.
 template <auto Member>
@@ -142,7 +141,7 @@ void hook_desc_init(void* descriptor) {
 void hook_desc_destroy(void* descriptor) STRANDLINE_HOOK("_ZN3mlx4core5array9ArrayDescD1Ev");
 void hook_desc_destroy(void* descriptor) {
   count_call(Hook::desc_destroy);
-  if (!nodes().empty() && record::tracking()) {
+  if (!nodes().empty() && tracking()) {
     quietly([&] {
       NodeInfo gone;
       const bool known = nodes().with_known(descriptor, [&](NodeInfo& node) {
@@ -199,7 +198,7 @@ void hook_copy_shared_buffer(mx::array* array, const mx::array& other, const mx:
 void hook_detach(mx::array* array) STRANDLINE_HOOK("_ZN3mlx4core5array6detachEv");
 void hook_detach(mx::array* array) {
   count_call(Hook::detach);
-  if (!nodes().empty() && record::tracking()) {
+  if (!nodes().empty() && tracking()) {
     quietly([&] {
       note_detached(*array);
       for (const mx::array& sibling : array->siblings()) note_detached(sibling);

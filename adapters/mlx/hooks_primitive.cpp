@@ -10,7 +10,6 @@ namespace strandline::mlx_adapter {
 namespace {
 
 using record::recorder;
-using record::recording;
 
 template <typename Function>
 Function* real_function(const mx::Primitive& primitive, Slot slot) noexcept {

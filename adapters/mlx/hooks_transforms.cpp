@@ -8,7 +8,6 @@ namespace strandline::mlx_adapter {
 namespace {
 
 using record::recorder;
-using record::recording;
 
 thread_local constinit const CompiledCall* t_call = nullptr;
 

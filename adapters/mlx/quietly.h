@@ -2,6 +2,7 @@
 // The wall between the adapter and the program, and what the hooks share.
 #pragma once
 
+#include <atomic>
 #include <exception>
 
 #include "mlx_api.h"
@@ -12,6 +13,18 @@
 #define STRANDLINE_HOOK(symbol) __asm__(symbol) __attribute__((visibility("default")))
 
 namespace strandline::mlx_adapter {
+
+/// Set by `attach`: until then the hooks count their calls and do nothing else, so that what probes
+/// them leaves no trace in the record.
+inline constinit std::atomic<bool> g_attached{false};
+
+/// As record::recording and record::tracking, for an adapter that is attached.
+inline bool recording() noexcept {
+  return g_attached.load(std::memory_order_relaxed) && record::recording();
+}
+inline bool tracking() noexcept {
+  return g_attached.load(std::memory_order_relaxed) && record::tracking();
+}
 
 /// In a handler: turns the recorder off, saying what has been thrown.
 inline void stop_recording_by_fault() noexcept {

@@ -20,7 +20,8 @@ class STRANDLINE_API Adapter {
 
   virtual std::string_view name() const noexcept = 0;               ///< "mlx"
   virtual std::string_view framework_version() const noexcept = 0;  ///< that it was built for
-  /// Binds to the framework, which is loaded by now. Throws DeviceError with what to do.
+  /// Begins to record the framework, which is loaded by now and whose hooks have been probed.
+  /// Throws DeviceError with what to do.
   virtual void attach() = 0;
   /// Calls each hook has seen so far, by the hook's name; a probe call must raise them.
   virtual std::vector<std::pair<std::string, std::uint64_t>> hook_calls() const = 0;

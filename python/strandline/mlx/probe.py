@@ -10,11 +10,7 @@ _HOOKS_OF_AN_EMPTY_ARRAY = ("desc_init", "malloc", "set_data", "free", "desc_des
 
 
 def attach(core: types.ModuleType, adapter: _native.Adapter) -> None:
-    """Bind the adapter to the MLX just imported. Raises AdapterError when a hook took not."""
-    try:
-        adapter.attach()
-    except RuntimeError as error:
-        raise AdapterError(str(error)) from None
+    """Begin to record the MLX just imported. Raises AdapterError when a hook took not."""
     before = adapter.hook_calls()
     core.array([], dtype=core.float32)
     after = adapter.hook_calls()
@@ -30,3 +26,7 @@ def attach(core: types.ModuleType, adapter: _native.Adapter) -> None:
             f"mlx computes on {core.default_device()} here; GPU streams are not recorded: "
             "mx.set_default_device(mx.cpu), or pip install 'mlx[cpu]'"
         )
+    try:
+        adapter.attach()
+    except RuntimeError as error:
+        raise AdapterError(str(error)) from None
