@@ -119,6 +119,8 @@ class PickleParts {
   std::vector<Memo> stacks_;
   std::vector<Memo> pools_;
   std::unordered_map<Metadata, Memo, MetadataHash> metadata_;
+  Metadata last_metadata_;
+  Memo last_memo_;
 };
 
 }  // namespace strandline::snapshot

@@ -8,14 +8,15 @@ namespace strandline::snapshot {
 
 ResolvedStack Resolver::stack(TracebackId id) {
   if (!id) return {};
-  if (const auto known = stacks_.find(id.value); known != stacks_.end()) return known->second;
+  if (id.value < stacks_.size() && stacks_[id.value]) return *stacks_[id.value];
   const TracebackId calling = tables_.tracebacks.calling(id);
   const TracebackId forward = tables_.tracebacks.forward(id);
   const ResolvedStack resolved{
       .calling = calling == id ? resolve_stack(id) : stack(calling).calling,
       .forward = forward && forward != id ? stack(forward).calling : StackId{},
   };
-  stacks_.emplace(id.value, resolved);
+  if (id.value >= stacks_.size()) stacks_.resize(std::size_t{id.value} * 2 + 64);
+  stacks_[id.value] = resolved;
   return resolved;
 }
 

@@ -2,7 +2,9 @@
 // Turns the recorder's ids into numbers of a snapshot's own tables, each id once.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "strandline/record/tables.h"
 #include "strandline/snapshot/snapshot.h"
@@ -71,7 +73,7 @@ class Resolver {
   const record::Tables& tables_;
   Snapshot& snapshot_;
   Known ops_, labels_, owners_, layouts_, streams_, pools_;
-  std::unordered_map<std::uint32_t, ResolvedStack> stacks_;
+  std::vector<std::optional<ResolvedStack>> stacks_;  // by id
   std::unordered_map<record::RawFrame, FrameId, RawFrameHash> frames_;
 };
 
