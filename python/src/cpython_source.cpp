@@ -2,11 +2,10 @@
 
 #include "cpython_source.h"
 
-#include <array>
 #include <exception>
-#include <span>
 
 #include "cpython_compat.h"
+#include "cpython_frames.h"
 
 namespace strandline::python {
 namespace {
@@ -15,41 +14,9 @@ using record::Fingerprint;
 using record::Frame;
 using record::RawFrame;
 
-std::uint64_t code_number(PyCodeObject* code) noexcept {
-  return reinterpret_cast<std::uintptr_t>(code);
-}
-
 PyCodeObject* code_of(const RawFrame& frame) noexcept {
   return reinterpret_cast<PyCodeObject*>(static_cast<std::uintptr_t>(frame.code));
 }
-
-/// The frames of one moment, innermost first, and their fingerprint.
-struct Walk {
-  std::array<RawFrame, record::kMaxFrames> frames;
-  std::size_t count = 0;
-  bool truncated = false;
-  Fingerprint fingerprint;
-
-  void walk(PyThreadState* thread, const PyCodeObject* entry, std::uint16_t source) noexcept {
-    PyFrameObject* frame = PyThreadState_GetFrame(thread);
-    while (frame != nullptr) {
-      // The frame is being executed and keeps its code: the reference can go at once.
-      PyCodeObject* code = PyFrame_GetCode(frame);
-      Py_DECREF(code);
-      truncated = count == frames.size() && code != entry;
-      if (code == entry || truncated) break;
-      const auto offset = static_cast<std::uint32_t>(PyFrame_GetLasti(frame));
-      frames[count++] = {.code = code_number(code), .offset = offset, .source = source};
-      fingerprint.add(code_number(code), offset);
-      PyFrameObject* back = PyFrame_GetBack(frame);
-      Py_DECREF(frame);
-      frame = back;
-    }
-    Py_XDECREF(frame);
-  }
-
-  std::span<const RawFrame> span() const noexcept { return {frames.data(), count}; }
-};
 
 std::string utf8(PyObject* text) {
   Py_ssize_t size = 0;
@@ -68,28 +35,48 @@ std::string utf8(PyObject* text) {
   return result;
 }
 
+Frame frame_of(const RawFrame& raw) {
+  const PendingExceptionGuard pending;
+  PyCodeObject* code = code_of(raw);
+  const int line = PyCode_Addr2Line(code, static_cast<int>(raw.offset));
+  return {.file = utf8(code->co_filename),
+          .function = utf8(code->co_qualname),
+          .line = line > 0 ? static_cast<std::uint32_t>(line) : 0};
+}
+
+/// The interpreter lock, for a thread that may not have it.
+class InterpreterLock {
+ public:
+  InterpreterLock() noexcept : state_(PyGILState_Ensure()) {}
+  ~InterpreterLock() { PyGILState_Release(state_); }
+  InterpreterLock(const InterpreterLock&) = delete;
+  InterpreterLock& operator=(const InterpreterLock&) = delete;
+
+ private:
+  const PyGILState_STATE state_;
+};
+
 }  // namespace
 
-CpythonSource::CpythonSource()
+CpythonSource::CpythonSource(std::string_view method)
     : name_("CPython " + std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION) +
-            " (public API)"),
+            " (" + std::string(method) + ")"),
       interpreter_(PyInterpreterState_Get()) {}
 
-bool CpythonSource::can_gather() const noexcept {
-  PyThreadState* thread = current_thread_state();
-  return thread != nullptr && PyThreadState_GetInterpreter(thread) == interpreter_ && !finalizing();
-}
+bool CpythonSource::can_gather() const noexcept { return looking_thread(interpreter_) != nullptr; }
 
 TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {
   const PendingExceptionGuard pending;
   [[maybe_unused]] const NoCollectionGuard no_collection;
-  Walk walk;
-  walk.walk(current_thread_state(), entry_.load(std::memory_order_relaxed), source);
-  if (walk.count == 0) return {};
-  if (const TracebackId known = table.find(walk.fingerprint)) return known;
-  if (!keep(walk.span())) return {};
+  FrameList list;
+  list_frames_by_api(current_thread_state(), entry_.load(std::memory_order_relaxed), source, list);
+  if (list.count == 0) return {};
+  Fingerprint fingerprint;
+  for (const RawFrame& frame : list.span()) fingerprint.add(frame.code, frame.offset);
+  if (const TracebackId known = table.find(fingerprint)) return known;
+  if (!keep(list.span())) return {};
   try {
-    return table.insert(walk.fingerprint, walk.span(), walk.truncated);
+    return table.insert(fingerprint, list.span(), list.truncated);
   } catch (const std::exception&) {
     return {};  // no memory for the table: this stack is not told
   }
@@ -98,6 +85,7 @@ TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t s
 bool CpythonSource::keep(std::span<const RawFrame> frames) noexcept {
   for (const RawFrame& frame : frames) {
     PyCodeObject* code = code_of(frame);
+    if (Py_REFCNT(code) <= 0) return false;  // being freed: nothing can keep it
     try {
       if (kept_.insert(code).second) Py_INCREF(code);
     } catch (const std::exception&) {
@@ -109,18 +97,10 @@ bool CpythonSource::keep(std::span<const RawFrame> frames) noexcept {
 
 Frame CpythonSource::resolve(const RawFrame& frame) const {
   if (finalizing()) return {.file = "??", .function = "??", .line = 0};
-  const PyGILState_STATE state = PyGILState_Ensure();
-  Frame result;
-  {
-    const PendingExceptionGuard pending;
-    PyCodeObject* code = code_of(frame);
-    result.file = utf8(code->co_filename);
-    result.function = utf8(code->co_qualname);
-    const int line = PyCode_Addr2Line(code, static_cast<int>(frame.offset));
-    result.line = line > 0 ? static_cast<std::uint32_t>(line) : 0;
-  }
-  PyGILState_Release(state);
-  return result;
+  const InterpreterLock lock;
+  const auto known = resolved_.find(frame);
+  if (known != resolved_.end()) return known->second;
+  return resolved_.emplace(frame, frame_of(frame)).first->second;
 }
 
 void CpythonSource::set_entry(PyCodeObject* code) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The capture source over CPython's public API: right on every supported version, at one or two
-// microseconds a stack, because the API makes an object for each frame it shows.
+// microseconds a stack, because the API makes an object for each frame it shows. fast_source.h is
+// the one used where the interpreter's frames can be read.
 //
 // A frame is (code object, byte offset). A stack seen before is found by its fingerprint and leaves
 // nothing behind. A new one keeps one reference per distinct code object, for ever: a code object
@@ -11,7 +12,9 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <Python.h>
@@ -20,10 +23,10 @@
 
 namespace strandline::python {
 
-class CpythonSource final : public record::CaptureSource {
+class CpythonSource : public record::CaptureSource {
  public:
   /// With the interpreter lock; captures threads of the current interpreter only.
-  CpythonSource();
+  explicit CpythonSource(std::string_view method = "public API");
 
   std::string_view name() const noexcept override { return name_; }
   /// The thread holds the interpreter lock and the interpreter is not shutting down.
@@ -34,16 +37,26 @@ class CpythonSource final : public record::CaptureSource {
 
   /// Frames of this code object, and all outward of them, are dropped from now on; null: none are.
   /// With the interpreter lock.
-  void set_entry(PyCodeObject* code);
+  virtual void set_entry(PyCodeObject* code);
 
- private:
+ protected:
   /// Strong references to the code of `frames`; true when all are kept. With the lock.
   bool keep(std::span<const record::RawFrame> frames) noexcept;
+  PyInterpreterState* interpreter() const noexcept { return interpreter_; }
+
+ private:
+  struct FrameHash {
+    std::size_t operator()(const record::RawFrame& frame) const noexcept {
+      return static_cast<std::size_t>(mix_bits(frame.code + frame.offset));
+    }
+  };
 
   const std::string name_;
   PyInterpreterState* const interpreter_;
   std::atomic<PyCodeObject*> entry_{nullptr};
-  std::unordered_set<PyCodeObject*> kept_;  // guarded by the interpreter lock
+  // Guarded by the interpreter lock.
+  std::unordered_set<PyCodeObject*> kept_;
+  mutable std::unordered_map<record::RawFrame, record::Frame, FrameHash> resolved_;
 };
 
 }  // namespace strandline::python

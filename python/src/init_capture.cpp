@@ -8,7 +8,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
-#include "cpython_source.h"
+#include "fast_source.h"
 #include "strandline/core/error.h"
 #include "strandline/record/capture.h"
 
@@ -16,6 +16,7 @@ namespace strandline::python {
 namespace {
 
 CpythonSource* g_source = nullptr;
+std::string g_why_not_fast;
 
 /// A function's code or None; the frames from it outward are left out of tracebacks.
 void set_entry(nb::handle code) {
@@ -34,7 +35,7 @@ void set_entry(nb::handle code) {
 
 void init_capture(nb::module_& m) {
   if (g_source == nullptr) {
-    auto source = std::make_unique<CpythonSource>();
+    std::unique_ptr<CpythonSource> source = make_cpython_source(g_why_not_fast);
     g_source = source.get();
     record::register_capture_source(std::move(source));
   }
@@ -47,6 +48,9 @@ void init_capture(nb::module_& m) {
   m.def(
       "capture_sources", [] { return record::capture_sources_text(); },
       "Names of the capture sources, in order of preference.");
+  m.def(
+      "capture_fallback", [] { return g_why_not_fast; },
+      "Why stacks come from CPython's public API; empty when its frames are read.");
 }
 
 }  // namespace strandline::python

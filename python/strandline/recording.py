@@ -57,9 +57,10 @@ class Event(TypedDict):
 
 
 class CaptureInfo(TypedDict):
-    """How stacks and times are taken."""
+    """How stacks and times are taken; ``fallback`` says why stacks are taken the slow way."""
 
     sources: str
+    fallback: str | None
     clock: str
     can_capture: bool
 
@@ -144,6 +145,7 @@ def capture_info() -> CaptureInfo:
     clock = "CPU counter" if _native.clock_uses_cpu_counter() else "CLOCK_MONOTONIC"
     return {
         "sources": _native.capture_sources(),
+        "fallback": _native.capture_fallback() or None,
         "clock": clock,
         "can_capture": _native.can_capture(),
     }

@@ -23,19 +23,6 @@ struct SourceList {
 // makes it nor finds it gone.
 constinit SourceList g_sources;
 
-const CaptureSource* gathering_source(std::uint16_t& index) noexcept {
-  SourceList& list = g_sources;
-  const std::size_t count = list.count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < count; ++i) {
-    const CaptureSource* source = list.sources[i].load(std::memory_order_relaxed);
-    if (source->can_gather()) {
-      index = static_cast<std::uint16_t>(i);
-      return source;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
@@ -56,15 +43,23 @@ std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
 }
 
 TracebackId capture_traceback(TracebackTable& table) noexcept {
-  std::uint16_t index = 0;
-  const CaptureSource* source = gathering_source(index);
-  if (source == nullptr) return {};
-  return const_cast<CaptureSource*>(source)->gather(table, index);
+  SourceList& list = g_sources;
+  const std::size_t count = list.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    CaptureSource* source = list.sources[i].load(std::memory_order_relaxed);
+    TracebackId stack;
+    if (source->try_gather(table, static_cast<std::uint16_t>(i), stack)) return stack;
+  }
+  return {};
 }
 
 bool can_capture() noexcept {
-  std::uint16_t index = 0;
-  return gathering_source(index) != nullptr;
+  SourceList& list = g_sources;
+  const std::size_t count = list.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (list.sources[i].load(std::memory_order_relaxed)->can_gather()) return true;
+  }
+  return false;
 }
 
 Frame resolve_frame(const RawFrame& frame) {

@@ -26,6 +26,13 @@ class STRANDLINE_API CaptureSource {
   /// The stack of this thread, entered into `table`; none where that fails.
   /// `source` is this source's index, to be put into the frames.
   virtual TracebackId gather(TracebackTable& table, std::uint16_t source) noexcept = 0;
+  /// The two above in one: false when it cannot gather, else `stack` is what `gather` returns.
+  virtual bool try_gather(TracebackTable& table, std::uint16_t source,
+                          TracebackId& stack) noexcept {
+    if (!can_gather()) return false;
+    stack = gather(table, source);
+    return true;
+  }
   /// File, function and line of a frame gathered by this source; called when a record is read.
   virtual Frame resolve(const RawFrame& frame) const = 0;
 };

@@ -84,6 +84,11 @@ def can_capture() -> bool:
 def capture_sources() -> str:
     """Names of the capture sources, in order of preference."""
 
+def capture_fallback() -> str:
+    """
+    Why stacks come from CPython's public API; empty when its frames are read.
+    """
+
 class Adapter:
     """A framework that is being recorded as it is shipped."""
 

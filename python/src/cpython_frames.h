@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter's own frames, read without making a frame object, and the same frames by the
+// public API. The only place that knows how CPython lays frames out is cpython_frames.cpp.
+//
+// An instruction pointer lies inside its code object, so it names (code, offset) as long as the code
+// lives: whoever keeps a key must keep the code of its frames (see CpythonSource::keep). A frame
+// that Python's own tracebacks do not show (shims between C and Python, frames that have not begun)
+// is part of the key and left out of the list: what is hidden follows from what is in the key.
+//
+// All of this is for the thread that runs it, which holds the interpreter lock.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <Python.h>
+
+#include "strandline/record/traceback.h"
+
+namespace strandline::python {
+
+/// The instructions of one code object; frames in it, and all outward of them, are not looked at.
+struct CodeRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t size = 0;  ///< bytes; 0 matches nothing
+
+  bool contains(std::uintptr_t ip) const noexcept { return ip - begin < size; }
+};
+CodeRange instructions_of(PyCodeObject* code) noexcept;
+
+/// The innermost frames of one moment, innermost first.
+struct FrameList {
+  std::array<record::RawFrame, record::kMaxFrames> frames;
+  std::array<const void*, record::kMaxFrames> addresses;  ///< of the interpreter's frames
+  std::size_t count = 0;
+  bool truncated = false;
+  /// Another stack may have the same key: a generator that has not begun shows or hides by its
+  /// owner, which is no part of the key.
+  bool ambiguous = false;
+
+  std::span<const record::RawFrame> span() const noexcept { return {frames.data(), count}; }
+  bool operator==(const FrameList& other) const noexcept;
+};
+
+/// Why frames cannot be read in this build of the module; null when they can.
+const char* frames_unreadable() noexcept;
+
+/// This thread's state when it may look at its stack: it holds the lock of `interpreter`, which is
+/// not shutting down. Null otherwise.
+PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept;
+
+/// Identity of the stack; equal for equal stacks. At most about 1 ns a frame.
+record::Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept;
+/// The frame that runs now, null without one.
+const void* current_frame(PyThreadState* thread) noexcept;
+/// Fills `list` (count 0, all false) with what `key_of_stack` saw.
+void list_frames(PyThreadState* thread, CodeRange entry, std::uint16_t source,
+                 FrameList& list) noexcept;
+/// The same by the public API, which makes an object for each frame. `addresses` are null.
+void list_frames_by_api(PyThreadState* thread, const PyCodeObject* entry, std::uint16_t source,
+                        FrameList& list) noexcept;
+
+}  // namespace strandline::python
