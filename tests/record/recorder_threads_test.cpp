@@ -27,6 +27,9 @@ class ToyAllocator : public StateProvider {
   static constexpr std::uint64_t kSlot = 4096;
   static constexpr std::size_t kSlots = 128;
 
+  /// Allocates at the last moment before a cut begins and at the first after it ends.
+  bool acts_at_the_edges = false;
+
   ToyAllocator() { register_state_provider(this); }
   ~ToyAllocator() override { unregister_state_provider(this); }
 
@@ -49,8 +52,14 @@ class ToyAllocator : public StateProvider {
     recorder().note_free({.action = Action::free_completed, .address = address});
   }
 
-  void lock_state() override { mutex_.lock(); }
-  void unlock_state() noexcept override { mutex_.unlock(); }
+  void lock_state() override {
+    if (acts_at_the_edges) malloc(1);
+    mutex_.lock();
+  }
+  void unlock_state() noexcept override {
+    mutex_.unlock();
+    if (acts_at_the_edges) malloc(2);
+  }
   void collect_segments(std::vector<SegmentState>& segments) const override {
     SegmentState segment{.address = kBase, .size = kSlots * kSlot, .blocks = {}};
     for (std::size_t i = 0; i < kSlots; ++i) {
@@ -101,13 +110,15 @@ TEST_F(RecorderThreads, CutEventsAndSegmentsOfOneMoment) {
   start(3 * (kRounds + 1) * kOperations);
   ToyAllocator allocator;
   std::atomic<int> cuts{0};
+  std::atomic<int> done{0};
   std::vector<std::thread> threads;
   for (std::uint64_t t = 1; t <= 3; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(t);
       std::vector<std::uint64_t> mine;
       for (int i = 0; i < kRounds * kOperations; ++i) {
-        while (cuts < i / kOperations) std::this_thread::yield();  // a cut in every round
+        while (cuts + 1 < i / kOperations) std::this_thread::yield();  // at most one round ahead
+        ++done;
         if (mine.empty() || random() % 2 == 0) {
           if (const std::uint64_t at = allocator.malloc(random() % 4'000 + 1)) mine.push_back(at);
         } else {
@@ -121,6 +132,7 @@ TEST_F(RecorderThreads, CutEventsAndSegmentsOfOneMoment) {
   }
   std::uint64_t wrong = 0;
   for (; cuts < kRounds; ++cuts) {
+    while (done < 3 * cuts * kOperations) std::this_thread::yield();  // in the midst of a round
     const Cut cut = recorder().cut();
     const auto in_segments = allocated(cut.segments);
     wrong += replayed(cut.events) != in_segments;
@@ -131,6 +143,18 @@ TEST_F(RecorderThreads, CutEventsAndSegmentsOfOneMoment) {
   EXPECT_EQ(wrong, 0U) << "in " << cuts << " cuts";
   EXPECT_EQ(recorder().counters().events_overwritten, 0U);
   EXPECT_EQ(recorder().active(), 0U);
+}
+
+TEST_F(RecorderThreads, CutWhatTheLocksOfTheProvidersEnclose) {
+  start();
+  ToyAllocator allocator;
+  allocator.acts_at_the_edges = true;
+  for (std::size_t i = 0; i < 10; ++i) {
+    const Cut cut = recorder().cut();
+    EXPECT_EQ(replayed(cut.events), allocated(cut.segments));
+    EXPECT_EQ(noted(cut.live), allocated(cut.segments));
+    EXPECT_EQ(cut.events.size(), 2 * i + 1) << "the one before is in it, the one after is not";
+  }
 }
 
 TEST_F(RecorderThreads, WriteAllocsAndFreesOfAnAddressInTheirOrder) {
