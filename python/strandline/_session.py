@@ -54,6 +54,11 @@ class Session:
         self._children.install()
         self._start_s = time.monotonic()
 
+    def warn(self, what: str) -> None:
+        """Said at once, since the program goes on, and again below the report."""
+        _say(f"strandline: {what}\n")
+        self._failures.append(what)
+
     def _finish(self) -> None:
         """Write what was asked for. A forked child comes here too and does nothing."""
         if os.getpid() != self._process:
@@ -69,8 +74,8 @@ class Session:
     def _write(self, seconds: float) -> None:
         snapshot = take("strandline run", mark=True)
         path, json = self._outputs.snapshot, self._outputs.json
-        self._attempt(f"snapshot {path!r}", lambda: snapshot.write_pickle(path))
-        written = "" if self._failures else path
+        wrote = self._attempt(f"snapshot {path!r}", lambda: snapshot.write_pickle(path))
+        written = path if wrote else ""
         report = report_of(
             snapshot,
             program=self._program_name,
@@ -85,12 +90,14 @@ class Session:
                 f"report {json!r}", lambda: _output.write_text(json, report.json(written))
             )
 
-    def _attempt(self, what: str, action: Callable[[], object]) -> None:
+    def _attempt(self, what: str, action: Callable[[], object]) -> bool:
         """Whatever goes wrong, the program's exit status stays what it is."""
         try:
             action()
         except Exception as error:
             self._failures.append(f"cannot write {what}: {error}")
+            return False
+        return True
 
 
 def _is_terminal() -> bool:

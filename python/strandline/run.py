@@ -6,6 +6,7 @@ adapters. Then the program runs in this interpreter as ``__main__``, and ends as
 us: same standard output, same traceback, same exit status.
 """
 
+import importlib
 import os
 import sys
 import traceback
@@ -54,20 +55,22 @@ def _prepare(options: RunOptions, program: Program) -> Session:
         json=None if options.json is None else os.path.abspath(options.json),
     )
     outputs.check()
-    if options.with_adapters:
-        _load_adapters()
     session = Session(program.name, outputs, options.top)
+    if options.with_adapters:
+        _load_adapters(session)
     session.start(options.max_entries, options.min_size)
     return session
 
 
-def _load_adapters() -> None:
+def _load_adapters(session: Session) -> None:
     """Hooks must be there before the program imports its framework."""
     state = mlx_state()
     if state["off"] is not None:
         raise AdapterMissing(
             f"nothing would be recorded: {state['off']}; or run with --without-adapters"
         )
+    mlx = importlib.import_module(f"{__package__}.mlx")
+    mlx.on_failure(lambda error: session.warn(str(error)))
 
 
 def _execute(program: Program, session: Session) -> int:

@@ -136,6 +136,24 @@ def test_hooks_that_do_not_take_are_noticed_at_the_import_of_mlx():
     assert "hooks did not take" in done.stderr and "desc_init" in done.stderr
 
 
+def test_run_says_that_hooks_did_not_take_and_lets_the_program_go_on(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import ctypes\n"
+        "real = ctypes.CDLL\n"
+        "ctypes.CDLL = lambda path, mode=0: real(path, mode=2)\n"
+    )
+    (tmp_path / "program.py").write_text(
+        "import mlx.core as mx\nprint((mx.ones(3) + 1).sum().item())\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
+    done = subprocess.run(
+        [sys.executable, "-m", "strandline", "run", "program.py"],
+        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths},
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout == "6.0\n"
+    assert done.stderr.count("hooks did not take") == 2
+
+
 def test_loading_changes_none_of_mlx_figures():
     show = "print(mx.get_active_memory(), mx.get_peak_memory(), mx.get_cache_memory())"
     plain = _python(f"import mlx.core as mx; {show}")

@@ -8,8 +8,16 @@ to do. `label` names the buffers of a model's or optimiser's tree by their paths
 
 from .errors import AdapterError
 from .labels import array_key, label, relabel
-from .loader import SUPPORTED_VERSIONS, load_adapter
+from .loader import SUPPORTED_VERSIONS, load_adapter, on_failure
 
-__all__ = ["SUPPORTED_VERSIONS", "AdapterError", "array_key", "label", "load_adapter", "relabel"]
+__all__ = [
+    "SUPPORTED_VERSIONS",
+    "AdapterError",
+    "array_key",
+    "label",
+    "load_adapter",
+    "on_failure",
+    "relabel",
+]
 
 load_adapter()

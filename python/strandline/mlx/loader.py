@@ -26,14 +26,14 @@ SUPPORTED_VERSIONS = ("0.32.4",)
 
 _CORE = "mlx.core"
 _loaded: object = None  # the handle, kept for the life of the process
+_on_failure: Callable[[AdapterError], None] | None = None
 
 
-def load_adapter(on_failure: Callable[[AdapterError], None] | None = None) -> None:
+def load_adapter() -> None:
     """Load the adapter; a second call does nothing.
 
     Raises AdapterError when it cannot be loaded. Whether the hooks took is only known once MLX has
-    been imported: if they did not, the import raises AdapterError, or ``on_failure`` is called with
-    it and the program goes on unrecorded.
+    been imported: if they did not, that import raises AdapterError, unless `on_failure` was used.
     """
     global _loaded
     if _loaded is not None:
@@ -49,7 +49,13 @@ def load_adapter(on_failure: Callable[[AdapterError], None] | None = None) -> No
         _loaded = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
     except OSError as error:
         raise AdapterError(f"the adapter for mlx {version} does not load: {error}") from None
-    sys.meta_path.insert(0, _CoreFinder(on_failure))
+    sys.meta_path.insert(0, _CoreFinder())
+
+
+def on_failure(handler: Callable[[AdapterError], None]) -> None:
+    """When the hooks did not take, `handler` is told and the program goes on unrecorded."""
+    global _on_failure
+    _on_failure = handler
 
 
 def _installed_version() -> str:
@@ -90,9 +96,6 @@ def _library_for(version: str) -> str:
 class _CoreFinder(importlib.abc.MetaPathFinder):
     """Finds ``mlx.core`` as the others do, and probes the hooks once it has been executed."""
 
-    def __init__(self, on_failure: Callable[[AdapterError], None] | None) -> None:
-        self._on_failure = on_failure
-
     def find_spec(
         self,
         name: str,
@@ -121,9 +124,9 @@ class _CoreFinder(importlib.abc.MetaPathFinder):
         try:
             probe.attach(core, _adapter())
         except AdapterError as error:
-            if self._on_failure is None:
+            if _on_failure is None:
                 raise
-            self._on_failure(error)
+            _on_failure(error)
 
 
 def _adapter() -> _native.Adapter:
