@@ -6,6 +6,7 @@
 #include "cpython_frames.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cpython_compat.h"
 
@@ -79,7 +80,9 @@ const InterpreterFrame* innermost(const PyThreadState* thread) noexcept {
 std::uintptr_t ip_of(const InterpreterFrame* frame) noexcept {
   return reinterpret_cast<std::uintptr_t>(frame->prev_instr);
 }
-PyCodeObject* code_of(const InterpreterFrame* frame) noexcept { return frame->f_code; }
+PyCodeObject* code_of(const InterpreterFrame* frame) noexcept {
+  return frame->f_code;
+}
 #endif
 
 // Owners from 3 on are no Python code: the shim below a call from C (3.12 and later).
@@ -130,7 +133,34 @@ constexpr std::array<Multipliers, kMaxFrames> make_multipliers() noexcept {
 }
 alignas(64) constexpr std::array<Multipliers, kMaxFrames> kMultipliers = make_multipliers();
 
-// More frames than the multipliers reach: which are shown is counted exactly, as `list_frames` does.
+constexpr std::size_t kUnrolled = 16;
+static_assert(kMaxFrames % kUnrolled == 0);
+
+struct KeySums {
+  const InterpreterFrame* frame;
+  std::uint64_t low;  // which frames are listed depends on the entry: they start from it
+  std::uint64_t high;
+  std::size_t count = 0;
+
+  // False at the end of the stack.
+  bool add(const Multipliers& position) noexcept {
+    const std::uintptr_t ip = ip_of(frame);
+    low += ip * position.low;
+    high += ip * position.high;
+    frame = frame->previous;
+    ++count;
+    return frame != nullptr;
+  }
+  // One branch a frame, each at an address of its own, so that the end of a stack is predicted.
+  template <std::size_t... Index>
+  void add_unrolled(std::index_sequence<Index...>) noexcept {
+    const Multipliers* positions = &kMultipliers[count];
+    (void)(add(positions[Index]) && ...);
+  }
+};
+
+// More frames than the multipliers reach: which are shown is counted exactly, as `list_frames`
+// does.
 __attribute__((noinline, cold)) Fingerprint key_of_deep_stack(const InterpreterFrame* frame,
                                                               CodeRange entry) noexcept {
   Fingerprint key{.low = 0xC2B2AE3D27D4EB4FULL, .high = 0x165667B19E3779F9ULL};
@@ -149,7 +179,9 @@ __attribute__((noinline, cold)) Fingerprint key_of_deep_stack(const InterpreterF
 
 }  // namespace
 
-const char* frames_unreadable() noexcept { return nullptr; }
+const char* frames_unreadable() noexcept {
+  return nullptr;
+}
 
 CodeRange instructions_of(PyCodeObject* code) noexcept {
   if (code == nullptr) return {};
@@ -160,25 +192,20 @@ CodeRange instructions_of(PyCodeObject* code) noexcept {
 }
 
 Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept {
-  const InterpreterFrame* const first = innermost(thread);
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  std::size_t count = 0;
-  for (const InterpreterFrame* frame = first; frame != nullptr; frame = frame->previous) {
-    const std::uintptr_t ip = ip_of(frame);
-    if (entry.contains(ip)) break;
-    if (count == kMaxFrames) return key_of_deep_stack(first, entry);
-    low += ip * kMultipliers[count].low;
-    high += ip * kMultipliers[count].high;
-    ++count;
+  KeySums sums{.frame = innermost(thread), .low = entry.begin, .high = entry.begin};
+  while (sums.frame != nullptr) {
+    if (sums.count == kMaxFrames) return key_of_deep_stack(innermost(thread), entry);
+    sums.add_unrolled(std::make_index_sequence<kUnrolled>{});
   }
   // The length, and the high bits, which know most, down to where the table looks.
-  Fingerprint key{.low = low ^ (low >> 32), .high = high ^ (high >> 32)};
-  key.add(count, 0);
+  Fingerprint key{.low = sums.low ^ (sums.low >> 32), .high = sums.high ^ (sums.high >> 32)};
+  key.add(sums.count, 0);
   return key;
 }
 
-const void* current_frame(PyThreadState* thread) noexcept { return innermost(thread); }
+const void* current_frame(PyThreadState* thread) noexcept {
+  return innermost(thread);
+}
 
 void list_frames(PyThreadState* thread, CodeRange entry, std::uint16_t source,
                  FrameList& list) noexcept {
@@ -195,9 +222,8 @@ void list_frames(PyThreadState* thread, CodeRange entry, std::uint16_t source,
     const std::uint32_t offset = ip_of(frame) < begin
                                      ? static_cast<std::uint32_t>(-1)
                                      : static_cast<std::uint32_t>(ip_of(frame) - begin);
-    list.frames[list.count++] = {.code = reinterpret_cast<std::uintptr_t>(code),
-                                 .offset = offset,
-                                 .source = source};
+    list.frames[list.count++] = {
+        .code = reinterpret_cast<std::uintptr_t>(code), .offset = offset, .source = source};
   }
 }
 
@@ -214,9 +240,15 @@ const char* frames_unreadable() noexcept {
   return "frames of this version of CPython, or its internal headers, are not known";
 #endif
 }
-CodeRange instructions_of(PyCodeObject*) noexcept { return {}; }
-Fingerprint key_of_stack(PyThreadState*, CodeRange) noexcept { return {}; }
-const void* current_frame(PyThreadState*) noexcept { return nullptr; }
+CodeRange instructions_of(PyCodeObject*) noexcept {
+  return {};
+}
+Fingerprint key_of_stack(PyThreadState*, CodeRange) noexcept {
+  return {};
+}
+const void* current_frame(PyThreadState*) noexcept {
+  return nullptr;
+}
 void list_frames(PyThreadState*, CodeRange, std::uint16_t, FrameList&) noexcept {}
 
 #endif

@@ -2,10 +2,11 @@
 // The interpreter's own frames, read without making a frame object, and the same frames by the
 // public API. The only place that knows how CPython lays frames out is cpython_frames.cpp.
 //
-// An instruction pointer lies inside its code object, so it names (code, offset) as long as the code
-// lives: whoever keeps a key must keep the code of its frames (see CpythonSource::keep). A frame
-// that Python's own tracebacks do not show (shims between C and Python, frames that have not begun)
-// is part of the key and left out of the list: what is hidden follows from what is in the key.
+// An instruction pointer lies inside its code object, so it names (code, offset) as long as the
+// code lives: whoever keeps a key must keep the code of its frames (see CpythonSource::keep). A
+// frame that Python's own tracebacks do not show (shims between C and Python, frames that have not
+// begun) is part of the key and left out of the list: what is hidden follows from what is in the
+// key.
 //
 // All of this is for the thread that runs it, which holds the interpreter lock.
 #pragma once

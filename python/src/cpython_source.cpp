@@ -63,7 +63,9 @@ CpythonSource::CpythonSource(std::string_view method)
             " (" + std::string(method) + ")"),
       interpreter_(PyInterpreterState_Get()) {}
 
-bool CpythonSource::can_gather() const noexcept { return looking_thread(interpreter_) != nullptr; }
+bool CpythonSource::can_gather() const noexcept {
+  return looking_thread(interpreter_) != nullptr;
+}
 
 TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {
   const PendingExceptionGuard pending;

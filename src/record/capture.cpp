@@ -27,15 +27,15 @@ constinit SourceList g_sources;
 
 std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
   if (source == nullptr) {
-    throw InvalidArgument(error_message("register_capture_source", "capture source", "null",
-                                        "a source"));
+    throw InvalidArgument(
+        error_message("register_capture_source", "capture source", "null", "a source"));
   }
   SourceList& list = g_sources;
   const LockGuard guard(list.mutex);
   const std::size_t index = list.count.load(std::memory_order_relaxed);
   if (index == kMaxSources) {
-    throw OutOfRange(error_message("register_capture_source", "number of capture sources", "17",
-                                   "at most 16"));
+    throw OutOfRange(
+        error_message("register_capture_source", "number of capture sources", "17", "at most 16"));
   }
   list.sources[index].store(source.release(), std::memory_order_relaxed);
   list.count.store(index + 1, std::memory_order_release);

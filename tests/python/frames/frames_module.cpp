@@ -33,8 +33,8 @@ PyObject* resolve(PyObject*, PyObject* number) {
   Py_ssize_t at = static_cast<Py_ssize_t>(frames.size());
   for (const record::RawFrame& raw : frames) {
     const record::Frame frame = record::resolve_frame(raw);
-    PyObject* tuple = Py_BuildValue("(ssI)", frame.file.c_str(), frame.function.c_str(),
-                                    frame.line);
+    PyObject* tuple =
+        Py_BuildValue("(ssI)", frame.file.c_str(), frame.function.c_str(), frame.line);
     PyList_SET_ITEM(list, --at, tuple);
   }
   return Py_BuildValue("(NO)", list, g_state->table.truncated(stack) ? Py_True : Py_False);
@@ -54,12 +54,10 @@ PyObject* clear(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef g_methods[] = {{"capture", capture, METH_NOARGS, nullptr},
-                           {"resolve", resolve, METH_O, nullptr},
-                           {"describe", describe, METH_NOARGS, nullptr},
-                           {"set_entry", set_entry, METH_O, nullptr},
-                           {"clear", clear, METH_NOARGS, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef g_methods[] = {
+    {"capture", capture, METH_NOARGS, nullptr},   {"resolve", resolve, METH_O, nullptr},
+    {"describe", describe, METH_NOARGS, nullptr}, {"set_entry", set_entry, METH_O, nullptr},
+    {"clear", clear, METH_NOARGS, nullptr},       {nullptr, nullptr, 0, nullptr}};
 PyModuleDef g_module = {.m_base = PyModuleDef_HEAD_INIT,
                         .m_name = "frames_module",
                         .m_doc = nullptr,
@@ -74,8 +72,7 @@ PyModuleDef g_module = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit_frames_module() {
   g_state = new State;
-  std::unique_ptr<python::CpythonSource> source =
-      python::make_cpython_source(g_state->why_not);
+  std::unique_ptr<python::CpythonSource> source = python::make_cpython_source(g_state->why_not);
   g_state->source = source.get();
   record::register_capture_source(std::move(source));
   return PyModule_Create(&g_module);
