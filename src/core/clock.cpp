@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <string>
+
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -70,7 +71,9 @@ std::uint64_t monotonic_ns() noexcept {
 }
 }  // namespace detail
 
-bool clock_uses_cpu_counter() noexcept { return detail::g_use_cpu_counter; }
+bool clock_uses_cpu_counter() noexcept {
+  return detail::g_use_cpu_counter;
+}
 
 ClockAnchor clock_anchor() noexcept {
   constexpr int kReadings = 16;

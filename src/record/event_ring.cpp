@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+
 #include <sys/mman.h>
 
 #include "strandline/core/error.h"
@@ -28,7 +29,9 @@ EventRing::EventRing(std::uint64_t max_entries) : capacity_(max_entries) {
   events_ = static_cast<Event*>(memory);
 }
 
-EventRing::~EventRing() { munmap(events_, capacity_ * sizeof(Event)); }
+EventRing::~EventRing() {
+  munmap(events_, capacity_ * sizeof(Event));
+}
 
 void EventRing::copy_since(std::uint64_t from, std::vector<Event>& out, std::size_t most) const {
   from = std::max(from, first_sequence());

@@ -12,10 +12,22 @@ struct DtypeFacts {
   std::uint32_t size_bytes;
 };
 constexpr std::array<DtypeFacts, 16> kDtypes = {{
-    {"unknown", 0}, {"bool", 1},     {"uint8", 1},    {"uint16", 2},
-    {"uint32", 4},  {"uint64", 8},   {"int8", 1},     {"int16", 2},
-    {"int32", 4},   {"int64", 8},    {"float16", 2},  {"bfloat16", 2},
-    {"float32", 4}, {"float64", 8},  {"complex64", 8}, {"complex128", 16},
+    {"unknown", 0},
+    {"bool", 1},
+    {"uint8", 1},
+    {"uint16", 2},
+    {"uint32", 4},
+    {"uint64", 8},
+    {"int8", 1},
+    {"int16", 2},
+    {"int32", 4},
+    {"int64", 8},
+    {"float16", 2},
+    {"bfloat16", 2},
+    {"float32", 4},
+    {"float64", 8},
+    {"complex64", 8},
+    {"complex128", 16},
 }};
 
 const DtypeFacts& facts(Dtype dtype) noexcept {
@@ -33,8 +45,12 @@ std::uint64_t hash_of(std::span<const std::int64_t> shape, Dtype dtype) noexcept
 
 }  // namespace
 
-std::string_view dtype_name(Dtype dtype) noexcept { return facts(dtype).name; }
-std::uint32_t dtype_size_bytes(Dtype dtype) noexcept { return facts(dtype).size_bytes; }
+std::string_view dtype_name(Dtype dtype) noexcept {
+  return facts(dtype).name;
+}
+std::uint32_t dtype_size_bytes(Dtype dtype) noexcept {
+  return facts(dtype).size_bytes;
+}
 
 std::string layout_text(const Layout& layout) {
   std::string text = "(";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live blocks, sharers and peak sets. A new peak costs a comparison and a few stores: the set itself
-// is only written down when one of its blocks is about to change or go.
+// Live blocks, sharers and peak sets. A new peak costs a comparison and a few stores: the set
+// itself is only written down when one of its blocks is about to change or go.
 #include "strandline/record/live_blocks.h"
 
 #include <algorithm>
@@ -165,8 +165,7 @@ void LiveBlocks::set_sharer_label(ArrayKey array, LabelId label) noexcept {
 std::vector<LiveBlock> LiveBlocks::blocks() const {
   std::vector<LiveBlock> blocks;
   blocks.reserve(by_address_.size());
-  by_address_.for_each(
-      [&](std::uint64_t, Index at) { blocks.push_back(entries_[at].block); });
+  by_address_.for_each([&](std::uint64_t, Index at) { blocks.push_back(entries_[at].block); });
   sort_by_address(blocks);
   return blocks;
 }

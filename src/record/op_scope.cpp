@@ -9,7 +9,9 @@ STRANDLINE_FAST_TLS constinit thread_local ThreadState t_state{};
 std::atomic<std::uint32_t> g_threads{0};
 }  // namespace
 
-ThreadState& thread_state() noexcept { return t_state; }
+ThreadState& thread_state() noexcept {
+  return t_state;
+}
 
 std::uint16_t thread_number() noexcept {
   if (t_state.number == 0) {

@@ -4,6 +4,7 @@
 #include "strandline/record/recorder.h"
 
 #include <exception>
+
 #include <pthread.h>
 
 #include "fault.h"

@@ -38,8 +38,12 @@ void unregister_state_provider(StateProvider* provider) noexcept {
   std::erase(registry().providers, provider);
 }
 
-void lock_providers_for_fork() noexcept { registry().mutex.lock(); }
-void unlock_providers_after_fork() noexcept { registry().mutex.unlock(); }
+void lock_providers_for_fork() noexcept {
+  registry().mutex.lock();
+}
+void unlock_providers_after_fork() noexcept {
+  registry().mutex.unlock();
+}
 
 ProvidersLock::ProvidersLock() {
   registry().mutex.lock();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traceback table. Readers of the fingerprint table take no lock: a slot's id is published last,
-// and a table that has been outgrown or cleared stays until the process ends, since a reader may
-// still be in it (their sizes double, so all of them together are no larger than twice the last).
-// A reader that races with `clear` may get an id from before it, which reads as "none".
+// The traceback table. Readers of the fingerprint table take no lock: a slot's id is published
+// last, and a table that has been outgrown or cleared stays until the process ends, since a reader
+// may still be in it (their sizes double, so all of them together are no larger than twice the
+// last). A reader that races with `clear` may get an id from before it, which reads as "none".
 #include "strandline/record/traceback.h"
 
 #include <algorithm>
@@ -132,8 +132,7 @@ TracebackId TracebackTable::calling(TracebackId id) const {
 TracebackId TracebackTable::forward(TracebackId id) const {
   const LockGuard guard(mutex_);
   const Node* found = node(id);
-  return found != nullptr && found->kind == Kind::pair ? TracebackId{found->second}
-                                                       : TracebackId{};
+  return found != nullptr && found->kind == Kind::pair ? TracebackId{found->second} : TracebackId{};
 }
 
 std::vector<RawFrame> TracebackTable::frames(TracebackId id) const {
@@ -141,7 +140,9 @@ std::vector<RawFrame> TracebackTable::frames(TracebackId id) const {
   return frames_unlocked(id);
 }
 
-std::size_t TracebackTable::depth(TracebackId id) const { return frames(id).size(); }
+std::size_t TracebackTable::depth(TracebackId id) const {
+  return frames(id).size();
+}
 
 std::vector<RawFrame> TracebackTable::frames_unlocked(TracebackId id) const {
   std::vector<RawFrame> frames;
@@ -250,7 +251,9 @@ void TracebackTable::place(std::vector<Slot>& slots, std::uint64_t low, std::uin
   slots[i].id.store(id, std::memory_order_release);
 }
 
-bool TracebackTable::is_full() const { return bytes_unlocked() >= cap_bytes_; }
+bool TracebackTable::is_full() const {
+  return bytes_unlocked() >= cap_bytes_;
+}
 
 std::uint64_t TracebackTable::bytes_unlocked() const {
   const std::size_t slots = levels_[level_]->slots.size() * 2;  // with those outgrown

@@ -22,7 +22,8 @@ constexpr std::optional<std::uint64_t> try_multiply(std::uint64_t a, std::uint64
   return product;
 }
 
-/// The smallest multiple of `unit` that is >= `bytes`; nothing when it exceeds 64 bits or `unit` is 0.
+/// The smallest multiple of `unit` that is >= `bytes`; nothing when it exceeds 64 bits or `unit` is
+/// 0.
 constexpr std::optional<std::uint64_t> try_round_up(std::uint64_t bytes,
                                                     std::uint64_t unit) noexcept {
   if (unit == 0) return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring: the last `max_entries` events. Address space is reserved once and pages are committed by
-// the system when first written, so a short run costs little and a long one stays constant.
-// Not synchronised; the recorder's lock guards it.
+// The ring: the last `max_entries` events. Address space is reserved once and pages are committed
+// by the system when first written, so a short run costs little and a long one stays constant. Not
+// synchronised; the recorder's lock guards it.
 //
 //   sequence numbers count from 1 and never repeat; event n lies at (n - 1) % capacity
 //   kept: [first_sequence, next_sequence), at most capacity of them
@@ -47,10 +47,11 @@ class STRANDLINE_API EventRing {
   std::uint64_t size() const noexcept { return next_ - first_sequence(); }
   std::uint64_t overwritten() const noexcept { return first_sequence() - start_; }
 
-  /// Copies events [from, next_sequence) that are still kept, the first `most` of them; `out` should
-  /// have the capacity.
+  /// Copies events [from, next_sequence) that are still kept, the first `most` of them; `out`
+  /// should have the capacity.
   void copy_since(std::uint64_t from, std::vector<Event>& out, std::size_t most = SIZE_MAX) const;
-  /// Of a ring still empty: its first event gets this number, so that it goes on where another ended.
+  /// Of a ring still empty: its first event gets this number, so that it goes on where another
+  /// ended.
   void continue_from(std::uint64_t sequence) noexcept { next_ = start_ = sequence; }
   /// Forgets all events; sequence numbers go on.
   void clear() noexcept;

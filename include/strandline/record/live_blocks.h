@@ -36,7 +36,7 @@ struct Holder {
 /// A block as recorded.
 struct LiveBlock {
   std::uint64_t address = 0;
-  std::uint64_t size = 0;       ///< capacity
+  std::uint64_t size = 0;  ///< capacity
   std::uint64_t requested = 0;
   std::uint64_t alloc_ticks = 0;
   std::uint64_t alloc_sequence = 0;  ///< of the event that began it; 0: from before recording
@@ -66,8 +66,8 @@ class STRANDLINE_API LiveBlocks {
  public:
   enum class Bound : std::uint8_t {
     unknown_block,
-    first_sharer,    ///< the first ever: what it knows counts for the whole life, see amend_holder
-    next_holder,     ///< the first after all others left: it holds the block from now on
+    first_sharer,  ///< the first ever: what it knows counts for the whole life, see amend_holder
+    next_holder,   ///< the first after all others left: it holds the block from now on
     further_sharer,
     already_bound,
   };
@@ -101,8 +101,8 @@ class STRANDLINE_API LiveBlocks {
   void reset_peaks(std::uint64_t sequence, std::uint64_t ticks);
 
   std::size_t count() const noexcept { return by_address_.size(); }
-  std::vector<LiveBlock> blocks() const;                    ///< by address
-  std::vector<LiveBlock> peak_set(Measure measure) const;   ///< by address
+  std::vector<LiveBlock> blocks() const;                   ///< by address
+  std::vector<LiveBlock> peak_set(Measure measure) const;  ///< by address
   std::uint64_t double_allocs() const noexcept { return double_allocs_; }
   void forget_counts() noexcept { double_allocs_ = 0; }
   std::uint64_t memory_bytes() const noexcept;

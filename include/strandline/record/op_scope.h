@@ -26,8 +26,8 @@ struct OpContext {
 /// State of one thread; only that thread touches it.
 struct ThreadState {
   const OpContext* scope = nullptr;  ///< innermost open scope
-  LabelId label{};                     ///< current label, none when unset
-  TracebackId forward{};               ///< operation whose vjp or jvp makes the nodes, see recorder
+  LabelId label{};                   ///< current label, none when unset
+  TracebackId forward{};             ///< operation whose vjp or jvp makes the nodes, see recorder
   std::uint16_t number = 0;          ///< small dense number, 0 = not given yet
   std::uint64_t last_alloc_address = 0;
   std::uint64_t last_alloc_sequence = 0;

@@ -13,12 +13,12 @@ namespace strandline::record {
 
 struct Phase {
   std::string name;
-  std::uint32_t number = 0;        ///< from 1, in order of start
-  std::uint32_t parent = 0;        ///< number of the phase open on this thread when it began, or 0
+  std::uint32_t number = 0;  ///< from 1, in order of start
+  std::uint32_t parent = 0;  ///< number of the phase open on this thread when it began, or 0
   std::uint16_t thread = 0;
   bool open = true;
   std::uint64_t start_ticks = 0;
-  std::uint64_t end_ticks = 0;     ///< 0 while open
+  std::uint64_t end_ticks = 0;       ///< 0 while open
   std::uint64_t start_sequence = 0;  ///< sequence number of the next event when it began
   std::uint64_t end_sequence = 0;
   std::uint64_t start_active = 0;  ///< bytes of capacity

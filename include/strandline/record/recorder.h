@@ -69,16 +69,16 @@ struct Release {
 
 /// Everything lost, capped or odd; nothing is dropped silently.
 struct Counters {
-  std::array<std::uint64_t, kActionCount> events{};         ///< written, by action
-  std::array<std::uint64_t, kActionCount> bytes{};          ///< their sizes, by action
-  std::uint64_t events_overwritten = 0;                     ///< by the ring
-  std::uint64_t dropped_below_min_size = 0;                 ///< allocs and frees
-  std::uint64_t dropped_bytes = 0;                          ///< of the allocs among them
-  std::uint64_t orphan_frees = 0;                           ///< of blocks never seen
-  std::uint64_t double_allocs = 0;                          ///< at an address still live
-  std::uint64_t unknown_binds = 0;                          ///< arrays bound to unknown memory
+  std::array<std::uint64_t, kActionCount> events{};  ///< written, by action
+  std::array<std::uint64_t, kActionCount> bytes{};   ///< their sizes, by action
+  std::uint64_t events_overwritten = 0;              ///< by the ring
+  std::uint64_t dropped_below_min_size = 0;          ///< allocs and frees
+  std::uint64_t dropped_bytes = 0;                   ///< of the allocs among them
+  std::uint64_t orphan_frees = 0;                    ///< of blocks never seen
+  std::uint64_t double_allocs = 0;                   ///< at an address still live
+  std::uint64_t unknown_binds = 0;                   ///< arrays bound to unknown memory
   std::uint64_t tracebacks_truncated = 0;
-  std::uint64_t ids_refused = 0;                            ///< by the caps of the tables
+  std::uint64_t ids_refused = 0;  ///< by the caps of the tables
   std::uint64_t phases_refused = 0;
   std::uint64_t sink_events_missed = 0;
   std::uint64_t forks = 0;
@@ -86,11 +86,11 @@ struct Counters {
 
 /// A consistent copy of everything.
 struct Cut {
-  std::vector<Event> events;          ///< in order; events[0] has number first_sequence
+  std::vector<Event> events;  ///< in order; events[0] has number first_sequence
   std::uint64_t first_sequence = 1;
   std::uint64_t next_sequence = 1;
-  std::vector<LiveBlock> live;        ///< by address, hidden ones included
-  std::vector<SegmentState> segments; ///< of the providers; live whole buffers are in `live`
+  std::vector<LiveBlock> live;         ///< by address, hidden ones included
+  std::vector<SegmentState> segments;  ///< of the providers; live whole buffers are in `live`
   std::array<std::vector<LiveBlock>, kMeasureCount> peak_set;
   std::array<Peak, kMeasureCount> peak;
   std::array<std::uint64_t, kMeasureCount> active{};
@@ -98,9 +98,9 @@ struct Cut {
   Counters counters;
   RecordOptions options;
   ClockConversion clock;
-  std::uint64_t ticks = 0;            ///< when it was taken
-  std::uint64_t start_ticks = 0;      ///< when recording was first switched on
-  std::string fault;                  ///< why the recorder turned itself off, empty otherwise
+  std::uint64_t ticks = 0;        ///< when it was taken
+  std::uint64_t start_ticks = 0;  ///< when recording was first switched on
+  std::string fault;              ///< why the recorder turned itself off, empty otherwise
 };
 
 namespace detail {
@@ -131,8 +131,8 @@ class STRANDLINE_API Recorder {
 
   // -- written by allocators and adapters ---------------------------------------------------------
 
-  /// While on: one event and a live block. While off: address and sizes only. Address 0 is no memory
-  /// and is not noted.
+  /// While on: one event and a live block. While off: address and sizes only. Address 0 is no
+  /// memory and is not noted.
   void note_alloc(const Allocation& allocation) noexcept STRANDLINE_EXCLUDES(mutex_);
   /// `free_requested` leaves the block live, since a stream still uses it; the others end it.
   void note_free(const Release& release) noexcept STRANDLINE_EXCLUDES(mutex_);
@@ -143,8 +143,8 @@ class STRANDLINE_API Recorder {
                 std::uint8_t device) noexcept STRANDLINE_EXCLUDES(mutex_);
 
   /// `array` is bound to the block at `address`, as owner or view. The first binding completes this
-  /// thread's last event in place when that allocated the block; otherwise it writes `holder`. Where
-  /// the first holder's ids are none, those of the allocation stay.
+  /// thread's last event in place when that allocated the block; otherwise it writes `holder`.
+  /// Where the first holder's ids are none, those of the allocation stay.
   void bind(std::uint64_t address, ArrayKey array, const Holder& holder) noexcept
       STRANDLINE_EXCLUDES(mutex_);
   /// `array` dies or is bound elsewhere; a change of holder is written.
@@ -164,7 +164,8 @@ class STRANDLINE_API Recorder {
   /// The peak becomes what is active now.
   void reset_peak() noexcept STRANDLINE_EXCLUDES(mutex_);
 
-  // -- read -----------------------------------------------------------------------------------------
+  // -- read
+  // -----------------------------------------------------------------------------------------
 
   std::uint64_t active(Measure measure = Measure::capacity) const noexcept
       STRANDLINE_EXCLUDES(mutex_);
@@ -184,8 +185,8 @@ class STRANDLINE_API Recorder {
 
   Tables& tables() noexcept { return tables_; }
 
-  /// A sink gets every event from now on, at least every 50 ms and at `flush_sinks`. It must not call
-  /// these three.
+  /// A sink gets every event from now on, at least every 50 ms and at `flush_sinks`. It must not
+  /// call these three.
   void add_sink(std::shared_ptr<Sink> sink) STRANDLINE_EXCLUDES(mutex_);
   void remove_sink(const Sink* sink) noexcept STRANDLINE_EXCLUDES(mutex_);
   void flush_sinks() noexcept STRANDLINE_EXCLUDES(mutex_);

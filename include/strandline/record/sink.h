@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sink receives the record while the program runs, in batches, outside every lock of the recorder.
+// A sink receives the record while the program runs, in batches, outside every lock of the
+// recorder.
 #pragma once
 
 #include <cstdint>

@@ -52,9 +52,7 @@ class HandleTable {
 
  private:
   static constexpr std::size_t kMaxHandles = 4096;
-  static IdType number(std::size_t index) {
-    return IdType{static_cast<std::uint32_t>(index + 1)};
-  }
+  static IdType number(std::size_t index) { return IdType{static_cast<std::uint32_t>(index + 1)}; }
 
   mutable Mutex mutex_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> handles_ STRANDLINE_GUARDED_BY(mutex_);
