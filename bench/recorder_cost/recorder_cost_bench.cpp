@@ -3,9 +3,10 @@
 // and a free with the table of live blocks beside them, a binding, the check while it is off, and
 // hits in the tables. Each bench checks what it did against the recorder's own counts.
 #include <array>
-#include <benchmark/benchmark.h>
 #include <cstdint>
 #include <vector>
+
+#include <benchmark/benchmark.h>
 
 #include "strandline/record/recorder.h"
 
@@ -20,7 +21,9 @@ std::uint64_t written(Action action) {
 
 // The recorder on or off, without history, with `live` blocks of 64 bytes at kBase.
 constexpr std::uint64_t kBase = 1 << 30;
-constexpr std::uint64_t address_of(std::uint64_t i) { return kBase + i * 64; }
+constexpr std::uint64_t address_of(std::uint64_t i) {
+  return kBase + i * 64;
+}
 
 enum class Switch { off, on };
 void prepare(Switch to, std::uint64_t live) {

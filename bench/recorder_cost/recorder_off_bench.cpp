@@ -62,8 +62,7 @@ double run(const float* a, const float* b, std::uint64_t floats, std::uint64_t r
 
 using Loop = double (*)(const float*, const float*, std::uint64_t, std::uint64_t);
 extern "C" [[gnu::noinline]] double measured_loop(Loop loop, const float* a, const float* b,
-                                                  std::uint64_t floats,
-                                                  std::uint64_t repetitions) {
+                                                  std::uint64_t floats, std::uint64_t repetitions) {
   return loop(a, b, floats, repetitions);
 }
 

@@ -2,9 +2,10 @@
 // Checked arithmetic against arithmetic in 128 bits.
 #include "strandline/core/checked.h"
 
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
 
 #include "strandline/core/error.h"
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <ctime>
+
 #include <gtest/gtest.h>
 
 namespace strandline {

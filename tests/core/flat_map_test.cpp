@@ -2,9 +2,10 @@
 // FlatMap against std::unordered_map: the same operations, the same answers.
 #include "strandline/core/flat_map.h"
 
-#include <gtest/gtest.h>
 #include <random>
 #include <unordered_map>
+
+#include <gtest/gtest.h>
 
 namespace strandline {
 namespace {

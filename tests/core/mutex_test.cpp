@@ -2,9 +2,10 @@
 // The mutex under contention: what it guards must read as if one thread had written it.
 #include "strandline/core/mutex.h"
 
-#include <gtest/gtest.h>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace strandline {
 namespace {

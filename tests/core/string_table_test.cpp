@@ -2,19 +2,22 @@
 // Interning: equal texts, equal numbers; numbers are never given twice; the cap is counted.
 #include "strandline/core/string_table.h"
 
-#include <gtest/gtest.h>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 namespace strandline {
 namespace {
 
 constexpr std::uint64_t kRoomy = 64 << 20;
 
-std::string text_of(int i) { return "name " + std::to_string(i); }
+std::string text_of(int i) {
+  return "name " + std::to_string(i);
+}
 
 TEST(StringTable, GivesEqualTextsEqualNumbersAndReadsThemBack) {
   StringTable table(kRoomy);

@@ -2,8 +2,9 @@
 // The ring against a vector that keeps everything.
 #include "strandline/record/event_ring.h"
 
-#include <gtest/gtest.h>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "strandline/core/error.h"
 #include "support.h"
@@ -23,9 +24,9 @@ std::vector<Event> expected(const std::vector<Event>& all, std::uint64_t capacit
                             std::uint64_t start, std::uint64_t from) {
   const std::uint64_t next = all.size() + 1;
   const std::uint64_t first = std::max({from, start, next > capacity ? next - capacity : 1});
-  return first >= next ? std::vector<Event>{}
-                       : std::vector<Event>(all.begin() + static_cast<std::ptrdiff_t>(first - 1),
-                                            all.end());
+  return first >= next
+             ? std::vector<Event>{}
+             : std::vector<Event>(all.begin() + static_cast<std::ptrdiff_t>(first - 1), all.end());
 }
 
 TEST(EventRing, KeepsTheLastEventsThroughAHundredWraps) {
@@ -95,8 +96,7 @@ TEST(EventRing, RefusesNoEntriesAndTooMany) {
     const EventRing ring(0);
     FAIL() << "nothing was thrown";
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(),
-                 "[record_memory_events] max_entries; got 0, expected 1 to 2^32");
+    EXPECT_STREQ(error.what(), "[record_memory_events] max_entries; got 0, expected 1 to 2^32");
   }
 }
 

@@ -2,10 +2,11 @@
 // Layouts: interning, text, and the cap.
 #include "strandline/record/layout.h"
 
-#include <gtest/gtest.h>
 #include <map>
 #include <random>
 #include <set>
+
+#include <gtest/gtest.h>
 
 namespace strandline::record {
 namespace {

@@ -3,9 +3,10 @@
 #include "strandline/record/live_blocks.h"
 
 #include <algorithm>
-#include <gtest/gtest.h>
 #include <map>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "support.h"
 
@@ -32,8 +33,7 @@ class NaiveModel {
       ++double_allocs;
       remove(block.address);
     }
-    live_[block.address] = {
-        .block = block, .born = ++births_, .was_bound = false, .sharers = {}};
+    live_[block.address] = {.block = block, .born = ++births_, .was_bound = false, .sharers = {}};
   }
   void update_peaks(std::uint64_t sequence) {
     for (std::size_t m = 0; m < kMeasureCount; ++m) {
@@ -138,14 +138,37 @@ class Pair {
   void step() {
     ++sequence_;
     switch (random_() % 16) {
-      case 0: case 1: case 2: case 3: add(); break;
-      case 4: case 5: remove(); break;
-      case 6: case 7: case 8: bind(); break;
-      case 9: case 10: case 11: leave(); break;
-      case 12: set_label(); break;
-      case 13: set_sharer_label(); break;
-      case 14: if (random_() % 60 == 0) reset_peaks(); break;
-      default: growing_ = random_() % 40 == 0 ? !growing_ : growing_;
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        add();
+        break;
+      case 4:
+      case 5:
+        remove();
+        break;
+      case 6:
+      case 7:
+      case 8:
+        bind();
+        break;
+      case 9:
+      case 10:
+      case 11:
+        leave();
+        break;
+      case 12:
+        set_label();
+        break;
+      case 13:
+        set_sharer_label();
+        break;
+      case 14:
+        if (random_() % 60 == 0) reset_peaks();
+        break;
+      default:
+        growing_ = random_() % 40 == 0 ? !growing_ : growing_;
     }
   }
 

@@ -84,10 +84,10 @@ TEST_F(RecorderBinding, KeepsWhatTheAllocationKnewWhereTheBindingKnowsNothing) {
   }
   bind(64, 1, {.layout = {7}, .view_bytes = 100});
   const Cut cut = recorder().cut();
-  const Holder merged{
-      .traceback = {6}, .op = {5}, .layout = {7}, .label = {9}, .view_bytes = 100};
+  const Holder merged{.traceback = {6}, .op = {5}, .layout = {7}, .label = {9}, .view_bytes = 100};
   EXPECT_EQ(cut.live.at(0).holder, merged);
-  EXPECT_EQ(cut.events.at(0).label, LabelId{9}) << "a label at eval is not lost to an unlabelled array";
+  EXPECT_EQ(cut.events.at(0).label, LabelId{9})
+      << "a label at eval is not lost to an unlabelled array";
   EXPECT_EQ(cut.events.at(0).traceback, TracebackId{6});
   EXPECT_EQ(cut.events.at(0).layout, LayoutId{7});
 }
@@ -221,10 +221,11 @@ TEST_F(RecorderBinding, AsksTheOpForTheLayoutOfTheOutputWithTheRequestedBytes) {
   start();
   std::uint64_t asked = 0;
   const OpContext context{.op = {5},
-                          .layout_of = [](void* outputs, std::uint64_t bytes) noexcept {
-                            *static_cast<std::uint64_t*>(outputs) = bytes;
-                            return LayoutId{44};
-                          },
+                          .layout_of =
+                              [](void* outputs, std::uint64_t bytes) noexcept {
+                                *static_cast<std::uint64_t*>(outputs) = bytes;
+                                return LayoutId{44};
+                              },
                           .outputs = &asked};
   const OpScope scope(context);
   recorder().note_alloc({.address = 64, .size = 512, .requested = 400});

@@ -3,8 +3,9 @@
 // A recorder that has failed stays off for the life of its process, so that each scenario runs in a
 // process of its own: gtest starts this program anew, and it forks before its recorder is made.
 #include <cstdlib>
-#include <gtest/gtest.h>
 #include <new>
+
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,8 +27,12 @@ thread_local int t_news_until_failure = -1;
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace strandline::record {
 namespace {
@@ -37,12 +42,12 @@ class RecorderFaults : public testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-#define CHECK_OR_EXIT(condition)                                             \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
+#define CHECK_OR_EXIT(condition)                                                   \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::_Exit(1);                                                         \
-    }                                                                        \
+      std::_Exit(1);                                                               \
+    }                                                                              \
   } while (false)
 
 // Everything a program's own calls can reach, over enough lives to make every table grow.
@@ -153,7 +158,8 @@ TEST_F(RecorderFaults, AreNoneWhereTheRingCannotBeHad) {
   EXPECT_EXIT(refuse_address_space(), testing::ExitedWithCode(0), "");
 }
 
-// -- forks ------------------------------------------------------------------------------------------
+// -- forks
+// ------------------------------------------------------------------------------------------
 
 void use_everything_in_a_forked_child() {
   alarm(20);  // a lock that nobody holds any more would never be given

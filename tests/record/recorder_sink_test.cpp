@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sinks: what they get, in which order, what is missed, and that their faults stay theirs.
-#include "strandline/record/sink.h"
+#include <mutex>
 
 #include <gtest/gtest.h>
-#include <mutex>
 
 #include "strandline/core/error.h"
 #include "strandline/record/recorder.h"
+#include "strandline/record/sink.h"
 #include "support.h"
 
 namespace strandline::record {

@@ -2,8 +2,9 @@
 // The recorder through its public face: switching, min_size, wrapping, clearing, counters.
 #include "strandline/record/recorder.h"
 
-#include <gtest/gtest.h>
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "strandline/core/error.h"
 #include "support.h"
@@ -69,10 +70,8 @@ TEST_F(RecorderTest, KeepsOnlyAddressAndSizesWhileOff) {
   EXPECT_TRUE(cut.events.empty());
   EXPECT_TRUE(cut.phases.empty());
   ASSERT_EQ(cut.live.size(), 1U);
-  EXPECT_EQ(cut.live[0], (LiveBlock{.address = 64,
-                                    .size = 100,
-                                    .requested = 100,
-                                    .thread = thread_number()}));
+  EXPECT_EQ(cut.live[0],
+            (LiveBlock{.address = 64, .size = 100, .requested = 100, .thread = thread_number()}));
   EXPECT_EQ(recorder().active(), 100U);
 }
 
@@ -230,8 +229,8 @@ TEST_F(RecorderTest, MarksSnapshotsSegmentsAndRefusedRequests) {
   const OpScope scope(context);
   recorder().note_oom(1 << 30, 1 << 20, {2}, 1);
   const std::vector<Event> events = recorder().cut().events;
-  ASSERT_EQ(actions_of(events), (std::vector{Action::alloc_new, Action::snapshot,
-                                             Action::segment_map, Action::oom}));
+  ASSERT_EQ(actions_of(events),
+            (std::vector{Action::alloc_new, Action::snapshot, Action::segment_map, Action::oom}));
   EXPECT_EQ(events[1].size, 100U);
   EXPECT_EQ(events[2].address, 8192U);
   EXPECT_EQ(events[2].size, 4096U);
@@ -327,9 +326,15 @@ TEST_F(RecorderTest, GivesTheSamePeakSetWhenTheRingWrapsAHundredTimes) {
     for (int i = 0; i < 20'000; ++i) {
       const std::uint64_t address = (random() % 300 + 1) * 64;
       switch (random() % 4) {
-        case 0: free(address); break;
-        case 1: leave(random() % 100 + 1); break;
-        case 2: bind(address, random() % 100 + 1, holder(static_cast<std::uint32_t>(random() % 99 + 1))); break;
+        case 0:
+          free(address);
+          break;
+        case 1:
+          leave(random() % 100 + 1);
+          break;
+        case 2:
+          bind(address, random() % 100 + 1, holder(static_cast<std::uint32_t>(random() % 99 + 1)));
+          break;
         default:
           if (!block_at(recorder().cut(Recorder::Events::none).live, address)) {
             alloc(address, random() % 10'000);
@@ -372,7 +377,9 @@ TEST_F(RecorderTest, HoldsItsMemoryConstantOverAMillionEvents) {
 
 TEST_F(RecorderTest, ConvertsEventTicksToTheTimeTheyHappened) {
   start();
-  const auto now_us = [] { return ClockConversion(clock_anchor(), clock_anchor()).unix_us(clock_ticks()); };
+  const auto now_us = [] {
+    return ClockConversion(clock_anchor(), clock_anchor()).unix_us(clock_ticks());
+  };
   const std::int64_t before = now_us();
   alloc(64, 1);
   const std::int64_t after = now_us();

@@ -3,12 +3,13 @@
 // others record. These are the tests that the thread sanitizer is for.
 #include <array>
 #include <atomic>
-#include <gtest/gtest.h>
 #include <latch>
 #include <map>
 #include <mutex>
 #include <random>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "strandline/core/error.h"
 #include "strandline/record/recorder.h"
@@ -63,11 +64,10 @@ class ToyAllocator : public StateProvider {
   void collect_segments(std::vector<SegmentState>& segments) const override {
     SegmentState segment{.address = kBase, .size = kSlots * kSlot, .blocks = {}};
     for (std::size_t i = 0; i < kSlots; ++i) {
-      segment.blocks.push_back(
-          {.address = kBase + i * kSlot,
-           .size = kSlot,
-           .requested = used_[i],
-           .use = used_[i] != 0 ? BlockUse::allocated : BlockUse::inactive});
+      segment.blocks.push_back({.address = kBase + i * kSlot,
+                                .size = kSlot,
+                                .requested = used_[i],
+                                .use = used_[i] != 0 ? BlockUse::allocated : BlockUse::inactive});
     }
     segments.push_back(segment);
   }

@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "strandline/record/recorder.h"
 

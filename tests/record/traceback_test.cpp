@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <gtest/gtest.h>
 #include <map>
 #include <random>
 #include <set>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "support.h"
 
@@ -49,7 +50,8 @@ TEST(Fingerprint, TellsEveryTwoOf200000AlikeStacksApartByEitherHalf) {
   for (std::uint64_t i = 0; i < kStacks; ++i) {
     Fingerprint fingerprint;
     for (const std::uint64_t frame : {i % 1'024, i / 1'024, std::uint64_t{5}}) {
-      fingerprint.add(0x7F0000000000 + frame % 32 * 176, static_cast<std::uint32_t>(frame / 32) * 2);
+      fingerprint.add(0x7F0000000000 + frame % 32 * 176,
+                      static_cast<std::uint32_t>(frame / 32) * 2);
     }
     lows.push_back(fingerprint.low);
     highs.push_back(fingerprint.high);
@@ -247,7 +249,8 @@ TEST(TracebackTable, KeepsItsMemoryBoundedThroughManyClears) {
 // Finders run without a lock while others insert and clear: whatever they find must be the stack
 // they asked for, or, from before a clear, nothing.
 TEST(TracebackTable, FindsOnlyWhatWasAskedForWhileOthersInsertAndClear) {
-  constexpr std::uint64_t kStacks = 6'000;  // beyond the first size of the table: it grows meanwhile
+  constexpr std::uint64_t kStacks =
+      6'000;  // beyond the first size of the table: it grows meanwhile
   constexpr int kRounds = kSanitized ? 4 : 20;
   TracebackTable table(kRoomy);
   std::atomic<bool> done{false};
@@ -267,7 +270,8 @@ TEST(TracebackTable, FindsOnlyWhatWasAskedForWhileOthersInsertAndClear) {
   std::thread first_finder(look, 1);
   std::thread second_finder(look, 2);
   const auto insert = [&](std::uint64_t offset) {
-    for (std::uint64_t i = 0; i < kStacks; ++i) enter(table, numbered_stack((i + offset) % kStacks));
+    for (std::uint64_t i = 0; i < kStacks; ++i)
+      enter(table, numbered_stack((i + offset) % kStacks));
   };
   for (int round = 0; round < kRounds; ++round) {
     std::thread other(insert, kStacks / 2);
