@@ -3,7 +3,7 @@
 # A room is a folder with the same name under include/strandline, src and tests.
 #
 #   strandline_add_room(<room> [USES <rooms>...] [LINKS <libraries>...])
-#     makes the object library strandline_<room> of src/<room>/*.cpp. A room that has no sources
+#     makes the object library strandline_<room> of src/<room>/**.cpp. A room that has no sources
 #     yet is skipped, so that the table in src/CMakeLists.txt may run ahead of the tree. A file
 #     main.cpp is no part of the room: it becomes the program <room>'s folder stands for.
 #
@@ -52,7 +52,7 @@ endfunction()
 
 function(strandline_add_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;LINKS")
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${room}/*.cpp")
   list(REMOVE_ITEM sources "${PROJECT_SOURCE_DIR}/src/${room}/main.cpp")
   if(NOT sources)
     return()
