@@ -19,6 +19,7 @@ SYSTEM_NEEDS=(
   "command:g++|g++" "command:make|make" "command:cmake|cmake" "command:ninja|ninja-build"
   "command:git|git" "command:ccache|ccache"
   "header:fmt/format.h|libfmt-dev" "header:CLI/CLI.hpp|libcli11-dev"
+  "header:zlib.h|zlib1g-dev" "header:zstd.h|libzstd-dev"
   "header:nlohmann/json.hpp|nlohmann-json3-dev" "header:gtest/gtest.h|libgtest-dev"
   "header:gmock/gmock.h|libgmock-dev" "header:benchmark/benchmark.h|libbenchmark-dev"
 )

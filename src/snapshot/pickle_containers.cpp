@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers of the pickle machine: opened, filled, closed, named by the memo.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "snapshot/pickle_machine.h"
+#include "snapshot/pickle_opcode.h"
+
+namespace strandline::snapshot {
+namespace {
+
+/// Writers end a batch of a dictionary at as many pairs; after a shorter one nothing more comes.
+constexpr std::size_t kBatch = 1000;
+
+}  // namespace
+
+void PickleMachine::grow_check(std::size_t count, std::string_view what) const {
+  if (count <= (std::size_t{1} << 20) + offset() / 16) return;
+  fail(fmt::format("{} on the stack", what), fmt::format("{}", count),
+       "what so many bytes can be about");
+}
+
+void PickleMachine::push(Value value) {
+  if (stack_.size() == stack_.capacity()) grow_check(stack_.size(), "values");
+  stack_.push_back(value);
+}
+
+void PickleMachine::need(std::size_t values) const {
+  if (stack_.size() >= floor() + values) return;
+  fail("the stack", fmt::format("{} values above the mark", stack_.size() - floor()),
+       fmt::format("{}", values));
+}
+
+std::size_t PickleMachine::pop_mark() {
+  if (marks_.empty()) fail("the stack", "no mark", "one");
+  const std::size_t mark = marks_.back();
+  marks_.pop_back();
+  return mark;
+}
+
+void PickleMachine::open(bool is_dict) {
+  // A container right above a filled dictionary is no key: that dictionary is complete.
+  if (!open_.empty()) {
+    const Open& below = open_.back();
+    if (below.is_dict && below.items > 0 && below.position + 1 == stack_.size()) {
+      close_from(below.position);
+    }
+  }
+  if (open_.size() == open_.capacity()) grow_check(open_.size(), "containers");
+  push({ValueKind::open, open_.size()});
+  open_.push_back(
+      {.position = stack_.size() - 1, .begin = arena_.size(), .is_dict = is_dict, .list = {}});
+}
+
+/// The value takes the container's place on the stack and in the memo; its items stay in the arena
+/// until the container leaves `open_`.
+void PickleMachine::close(Open& open) {
+  const std::span<const Value> items(arena_.data() + open.begin, open.items);
+  const Value value =
+      open.is_dict ? records_.dict(items, offset()) : records_.list(open.list, items, offset());
+  stack_[open.position] = value;
+  if (open.memo != kNoMemo) memo_slot(open.memo) = value;
+  open.closed = true;
+}
+
+/// Closes the containers from `position` on, lowest first, as their records come in that order.
+void PickleMachine::close_from(std::size_t position) {
+  auto first = open_.end();
+  while (first != open_.begin() && std::prev(first)->position >= position) --first;
+  if (first == open_.end()) return;
+  for (auto open = first; open != open_.end(); ++open) {
+    if (!open->closed) close(*open);
+  }
+  arena_.resize(first->begin);
+  open_.erase(first, open_.end());
+}
+
+void PickleMachine::cut_stack(std::size_t position) {
+  close_from(position);
+  stack_.resize(position);
+}
+
+/// The container at `position`, the topmost open one, to be filled. One that was named by the memo
+/// while it was empty opens again.
+PickleMachine::Open& PickleMachine::target(std::size_t position, bool is_dict) {
+  if (!open_.empty() && open_.back().position == position) {
+    Open& open = open_.back();
+    if (open.is_dict != is_dict) {
+      fail("items", is_dict ? "a list" : "a dictionary", is_dict ? "a dictionary" : "a list");
+    }
+    if (!open.closed) return open;
+    if (open.items == 0) {
+      open = {.position = position, .begin = arena_.size(), .is_dict = is_dict, .list = {}};
+      stack_[position] = {ValueKind::open, open_.size() - 1};
+      return open;
+    }
+  }
+  const ValueKind empty = is_dict ? ValueKind::empty_dict : ValueKind::empty_list;
+  if (!stack_[position].is(empty)) {
+    fail("items", "no container that is still open", is_dict ? "a dictionary" : "a list");
+  }
+  stack_[position] = {ValueKind::open, open_.size()};
+  open_.push_back({.position = position, .begin = arena_.size(), .is_dict = is_dict, .list = {}});
+  return open_.back();
+}
+
+void PickleMachine::set_items(std::size_t from) {
+  if (from <= floor()) fail("the stack", "no dictionary below the items", "one");
+  const std::size_t count = stack_.size() - from;
+  if (count % 2 != 0) fail("items", "a key without a value", "pairs");
+  close_from(from);
+  Open& dict = target(from - 1, true);
+  const bool is_whole = dict.items == 0 && opcode_ != opcode::setitem && count < 2 * kBatch;
+  if (is_whole) {
+    const Value value = records_.dict({stack_.data() + from, count}, offset());
+    stack_[from - 1] = value;
+    if (dict.memo != kNoMemo) memo_slot(dict.memo) = value;
+    arena_.resize(dict.begin);
+    open_.pop_back();
+  } else {
+    arena_.insert(arena_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
+    dict.items = arena_.size() - dict.begin;
+  }
+  stack_.resize(from);
+}
+
+void PickleMachine::append_items(std::size_t from) {
+  if (from <= floor()) fail("the stack", "no list below the items", "one");
+  close_from(from);
+  Open& list = target(from - 1, false);
+  for (std::size_t i = from; i < stack_.size(); ++i) {
+    records_.append(list.list, stack_[i], arena_);
+  }
+  list.items = arena_.size() - list.begin;
+  stack_.resize(from);
+}
+
+void PickleMachine::make_tuple(std::size_t from) {
+  close_from(from);
+  const std::size_t count = stack_.size() - from;
+  const Value value = count == 0 ? Value{ValueKind::empty_list, 0}
+                                 : records_.tuple({stack_.data() + from, count}, offset());
+  stack_.resize(from);
+  push(value);
+}
+
+/// LIST and DICT: the items come before the container.
+void PickleMachine::make_container(std::size_t from, bool is_dict) {
+  close_from(from);
+  const std::vector<Value> items(stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
+  stack_.resize(from);
+  open(is_dict);
+  if (items.empty()) return;
+  stack_.insert(stack_.end(), items.begin(), items.end());
+  marks_.push_back(from);
+  if (is_dict) {
+    set_items(from + 1);
+  } else {
+    append_items(from + 1);
+  }
+  marks_.pop_back();
+}
+
+Value& PickleMachine::memo_slot(std::uint64_t number) {
+  // Writers number from 0 on; nothing honest counts further than its bytes.
+  if (number > offset() && number / kChunk >= memo_.size()) return sparse_memo_[number];
+  while (number / kChunk >= memo_.size()) memo_.push_back(std::make_unique<Value[]>(kChunk));
+  return memo_[static_cast<std::size_t>(number / kChunk)][number % kChunk];
+}
+
+void PickleMachine::memoize(std::uint64_t number) {
+  need(1);
+  if (stack_.back().is(ValueKind::open)) {
+    Open& open = open_.back();
+    if (open.memo == kNoMemo) {
+      open.memo = number;
+    } else {
+      close(open);
+    }
+  }
+  Value& slot = memo_slot(number);
+  if (slot.is(ValueKind::unset)) ++memoized_;
+  slot = stack_.back();
+}
+
+void PickleMachine::fetch(std::uint64_t number) {
+  Value value;
+  const std::size_t chunk = static_cast<std::size_t>(number / kChunk);
+  if (STRANDLINE_LIKELY(chunk < memo_.size())) value = memo_[chunk][number % kChunk];
+  if (STRANDLINE_UNLIKELY(value.is(ValueKind::unset))) {
+    const auto found = sparse_memo_.find(number);
+    if (found == sparse_memo_.end()) fail("the memo", fmt::format("{}", number), "a number it has");
+    value = found->second;
+  }
+  if (STRANDLINE_UNLIKELY(value.is(ValueKind::open))) {
+    Open& open = open_[value.id()];
+    if (!open.closed) close(open);
+    value = stack_[open.position];
+  }
+  push(value);
+}
+
+}  // namespace strandline::snapshot

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stack machine of pickle protocols 0 to 5, fed piece by piece. Values are 64 bits; containers
+// close into PickleRecords as soon as nothing can be added to them any more:
+//
+//   dictionaries   with a batch of fewer than 1000 items, the size writers split at
+//   all others     when they become a part of another container, or are named by the memo again
+//
+//   stack_  one value each; the open containers among them stand in open_, lowest first
+//   arena_  items of the open containers, one after another in the same order
+//   memo_   by number, in chunks, so that it never moves
+//
+// Whatever would run code (globals, reduce, build, extensions, persistent ids, out-of-band buffers)
+// is refused with its name. Depth and counts are held against the bytes read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "snapshot/pickle_records.h"
+
+namespace strandline::snapshot {
+
+class PickleMachine {
+ public:
+  explicit PickleMachine(PickleRecords& records) : records_(records) {}
+
+  /// Bytes taken from the front of `bytes`; the rest, an opcode cut short, has to be handed in
+  /// again with more behind it. All after the end of the pickle is left alone.
+  std::size_t feed(std::string_view bytes);
+  /// No more comes. Throws FormatError unless the pickle was whole.
+  void finish();
+
+  bool stopped() const noexcept { return stopped_; }
+
+ private:
+  static constexpr std::uint64_t kNoMemo = UINT64_MAX;
+  static constexpr std::size_t kChunk = std::size_t{1} << 14;
+
+  struct Open {
+    std::size_t position = 0;  // on the stack
+    std::size_t begin = 0;     // of its items in the arena
+    std::size_t items = 0;     // there
+    std::uint64_t memo = kNoMemo;
+    bool is_dict = false;
+    bool closed = false;
+    ListState list;
+  };
+
+  /// What is left to read.
+  struct Cursor {
+    const char* at;
+    const char* end;
+
+    bool has(std::uint64_t bytes) const noexcept {
+      return bytes <= static_cast<std::uint64_t>(end - at);
+    }
+    std::string_view take(std::size_t bytes) noexcept {
+      const char* const from = at;
+      at += bytes;
+      return {from, bytes};
+    }
+    std::uint64_t number(std::size_t bytes) noexcept;
+    bool text(std::size_t length_bytes, std::string_view& text) noexcept;
+    bool line(std::string_view& line) noexcept;
+  };
+
+  // Each false: the opcode is cut short.
+  bool step(Cursor& in);
+  bool step_number(Cursor& in);
+  bool step_text(Cursor& in);
+  bool step_line(Cursor& in);
+  bool step_stack(Cursor& in);
+  bool step_frame(Cursor& in);
+  void line_value(std::string_view line);
+  [[noreturn]] void refuse() const;
+
+  void push(Value value);
+  void open(bool is_dict);
+  void close(Open& open);
+  void close_from(std::size_t position);
+  void cut_stack(std::size_t position);
+  Open& target(std::size_t position, bool is_dict);
+
+  std::size_t pop_mark();
+  std::size_t floor() const noexcept { return marks_.empty() ? 0 : marks_.back(); }
+  void need(std::size_t values) const;
+  void set_items(std::size_t from);
+  void append_items(std::size_t from);
+  void make_tuple(std::size_t from);
+  void make_container(std::size_t from, bool is_dict);
+
+  void memoize(std::uint64_t number);
+  void fetch(std::uint64_t number);
+  Value& memo_slot(std::uint64_t number);
+
+  [[noreturn]] void fail(std::string_view what, std::string_view got,
+                         std::string_view expected) const;
+  void grow_check(std::size_t count, std::string_view what) const;
+  std::uint64_t offset() const noexcept { return base_ + static_cast<std::uint64_t>(at_ - begin_); }
+
+  PickleRecords& records_;
+  std::vector<Value> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<Open> open_;
+  std::vector<Value> arena_;
+  std::vector<std::unique_ptr<Value[]>> memo_;
+  std::unordered_map<std::uint64_t, Value> sparse_memo_;  // numbers far above what was read
+  std::uint64_t memoized_ = 0;
+  std::uint64_t base_ = 0;  // bytes before `begin_`
+  const char* begin_ = nullptr;
+  const char* at_ = nullptr;  // the opcode at hand
+  unsigned char opcode_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace strandline::snapshot
