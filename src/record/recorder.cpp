@@ -143,7 +143,11 @@ void Recorder::note_free(const Release& release) noexcept {
     const bool known = found != nullptr;
     if (known) block = *found;
     if (known && ends_block(release.action)) live_.remove(release.address, block);
-    if (!recording() || ring_ == nullptr) return;
+    if (ring_ == nullptr) return;
+    // While off, only what is in the record already is brought to its end.
+    if (!recording() && (!known || block.hidden || ring_->find(block.alloc_sequence) == nullptr)) {
+      return;
+    }
     if (block.hidden) {
       ++counters_.dropped_below_min_size;
       return;
@@ -157,10 +161,12 @@ void Recorder::note_free(const Release& release) noexcept {
 
 void Recorder::note_segment(Action action, std::uint64_t address, std::uint64_t size,
                             StreamId stream, PoolId pool, std::uint8_t device) noexcept {
-  if (!recording()) return;
+  const bool ends_segment = action == Action::cache_to_device || action == Action::segment_free;
+  if (!(ends_segment ? tracking() : recording())) return;
   guarded("note_segment", [&] {
     const LockGuard guard(mutex_);
-    if (!recording()) return;
+    // While off, a segment that the record may show is brought to its end.
+    if (!recording() && (!ends_segment || ring_ == nullptr || ring_->size() == 0)) return;
     Event event{.address = address,
                 .size = size,
                 .stream = stream,

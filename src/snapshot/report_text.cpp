@@ -128,7 +128,7 @@ std::string snapshot_row(const std::string& path, std::size_t width) {
   const std::string row = fmt::format("{:<11}{}", "snapshot", path);
   const std::string hint = "(open at docs.pytorch.org/memory_viz)";
   const bool fits = width_of(row) + 3 + width_of(hint) <= width;
-  return row + (fits ? "   " : "\n" + std::string(11, ' ')) + hint + "\n";
+  return fmt::format("{}{}{}\n", row, fits ? "   " : "\n           ", hint);
 }
 
 }  // namespace
@@ -142,12 +142,15 @@ std::string report_text(const PeakReport& report, const ReportTextOptions& optio
   if (report.peak.bytes == 0) {
     text += "nothing was held: no allocation was recorded\n";
   } else {
-    text += "\n" + beside("peak", peak_size(report), peak_moment(report), width);
+    text += '\n';
+    text += beside("peak", peak_size(report), peak_moment(report), width);
     const std::string reserved = reserved_size(report);
     text += reserved.empty() ? beside("", end_size(report), "", width)
                              : beside("", reserved, end_size(report), width);
     text += attribution(report, width);
-    text += "\n" + lines_table(report, fitted, style) + "\n";
+    text += '\n';
+    text += lines_table(report, fitted, style);
+    text += '\n';
     if (options.call_tree) text += tree_table(report, fitted, style) + "\n";
     text += share_row("by operation", report.by_operation, report.peak.bytes, width);
     text += share_row("by label", report.by_label, report.peak.bytes, width);

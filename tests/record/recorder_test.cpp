@@ -115,6 +115,22 @@ TEST_F(RecorderTest, KeepsEventsAfterAStopUntilTheyAreCleared) {
   EXPECT_EQ(recorder().cut().live.size(), 1U);
 }
 
+TEST_F(RecorderTest, EndsWhileOffTheBlocksAndSegmentsThatTheRecordShows) {
+  start();
+  recorder().note_alloc({.address = 0x1000, .size = 64, .requested = 60});
+  recorder().stop();
+  recorder().note_alloc({.address = 0x2000, .size = 64, .requested = 64});
+  recorder().note_free({.action = Action::free_to_cache, .address = 0x1000});
+  recorder().note_free({.action = Action::free_to_cache, .address = 0x2000});
+  recorder().note_segment(Action::cache_to_device, 0x1000, 64, {}, {}, 0);
+  recorder().note_segment(Action::segment_alloc, 0x9000, 64, {}, {}, 0);
+  EXPECT_EQ(actions_of(recorder().cut().events),
+            (std::vector{Action::alloc_new, Action::free_to_cache, Action::cache_to_device}));
+  recorder().clear_history();
+  recorder().note_free({.action = Action::free_to_cache, .address = 0x1000});
+  EXPECT_TRUE(recorder().cut().events.empty());
+}
+
 TEST_F(RecorderTest, NeverRepeatsASequenceNumberWhenTheRingIsReplaced) {
   start(100);
   alloc(64, 100);
