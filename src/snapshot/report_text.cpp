@@ -159,7 +159,10 @@ std::string report_text(const PeakReport& report, const ReportTextOptions& optio
       text += wrapped(growth_text(*report.growth), 11, width).replace(0, 6, "growth");
   }
   text += notes_text(report.notes, width);
-  if (!options.snapshot_path.empty()) text += "\n" + snapshot_row(options.snapshot_path, width);
+  if (!options.snapshot_path.empty()) {
+    text += '\n';
+    text += snapshot_row(options.snapshot_path, width);
+  }
   return text;
 }
 
