@@ -18,13 +18,15 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
-# ccache keeps precompiled headers only when told to trust them.
+# ccache keeps precompiled headers only when told to trust them, and serves another checkout or build
+# folder of the same sources only when paths below the project count as relative.
 find_program(STRANDLINE_CCACHE ccache)
 mark_as_advanced(STRANDLINE_CCACHE)
 if(STRANDLINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "CCACHE_NOHASHDIR=1"
       "${STRANDLINE_CCACHE}")
   set(STRANDLINE_CCACHE_LAUNCHED ON)
 endif()
