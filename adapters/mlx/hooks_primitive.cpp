@@ -17,16 +17,17 @@ Function* real_function(const mx::Primitive& primitive, Slot slot) noexcept {
 }
 
 record::OpContext context_of(mx::Primitive& primitive, Arrays& outputs) {
-  record::OpContext context{.op = op_of(primitive),
-                            .stream = recorder().tables().streams.intern(
+  record::OpContext context{.stream = recorder().tables().streams.intern(
                                 static_cast<std::uint64_t>(primitive.stream().index)),
                             .layout_of = layout_of_unbound_output,
                             .outputs = &outputs};
   NodeInfo node;
   if (!outputs.empty() && nodes().find(reinterpret_cast<const void*>(outputs[0].id()), node)) {
+    context.op = node.op;
     context.traceback = node.traceback;
     context.label = node.label;
   }
+  if (!context.op) context.op = op_of(primitive);
   if (!context.label) context.label = record::thread_state().label;
   return context;
 }
