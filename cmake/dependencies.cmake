@@ -19,6 +19,7 @@ endmacro()
 strandline_require(fmt libfmt-dev)
 strandline_require(nlohmann_json nlohmann-json3-dev)
 strandline_require(ZLIB zlib1g-dev)
+include(libbacktrace)
 # libzstd's own CMake files are not packaged everywhere; its header and library are.
 find_path(STRANDLINE_ZSTD_INCLUDE zstd.h)
 find_library(STRANDLINE_ZSTD_LIBRARY zstd)

@@ -5,7 +5,6 @@
 
 #include "cpython_frames.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "cpython_compat.h"
@@ -26,10 +25,6 @@ namespace strandline::python {
 using record::Fingerprint;
 using record::kMaxFrames;
 using record::RawFrame;
-
-bool FrameList::operator==(const FrameList& other) const noexcept {
-  return truncated == other.truncated && std::ranges::equal(span(), other.span());
-}
 
 PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept {
   PyThreadState* thread = current_thread_state();
@@ -143,7 +138,7 @@ struct KeySums {
   std::size_t count = 0;
 
   // False at the end of the stack.
-  bool add(const Multipliers& position) noexcept {
+  __attribute__((always_inline)) bool add(const Multipliers& position) noexcept {
     const std::uintptr_t ip = ip_of(frame);
     low += ip * position.low;
     high += ip * position.high;
@@ -205,6 +200,12 @@ Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept {
 
 const void* current_frame(PyThreadState* thread) noexcept {
   return innermost(thread);
+}
+
+std::uintptr_t innermost_ip(PyThreadState* thread, CodeRange entry) noexcept {
+  const InterpreterFrame* frame = innermost(thread);
+  while (frame != nullptr && is_hidden(frame)) frame = frame->previous;
+  return frame == nullptr || entry.contains(ip_of(frame)) ? 0 : ip_of(frame);
 }
 
 void list_frames(PyThreadState* thread, CodeRange entry, std::uint16_t source,

@@ -11,16 +11,15 @@
 // All of this is for the thread that runs it, which holds the interpreter lock.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <Python.h>
 
-#include "strandline/record/traceback.h"
+#include "strandline/record/capture.h"
 
 namespace strandline::python {
+
+using record::FrameList;
 
 /// The instructions of one code object; frames in it, and all outward of them, are not looked at.
 struct CodeRange {
@@ -30,20 +29,6 @@ struct CodeRange {
   bool contains(std::uintptr_t ip) const noexcept { return ip - begin < size; }
 };
 CodeRange instructions_of(PyCodeObject* code) noexcept;
-
-/// The innermost frames of one moment, innermost first.
-struct FrameList {
-  std::array<record::RawFrame, record::kMaxFrames> frames;
-  std::array<const void*, record::kMaxFrames> addresses;  ///< of the interpreter's frames
-  std::size_t count = 0;
-  bool truncated = false;
-  /// Another stack may have the same key: a generator that has not begun shows or hides by its
-  /// owner, which is no part of the key.
-  bool ambiguous = false;
-
-  std::span<const record::RawFrame> span() const noexcept { return {frames.data(), count}; }
-  bool operator==(const FrameList& other) const noexcept;
-};
 
 /// Why frames cannot be read in this build of the module; null when they can.
 const char* frames_unreadable() noexcept;
@@ -56,7 +41,10 @@ PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept;
 record::Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept;
 /// The frame that runs now, null without one.
 const void* current_frame(PyThreadState* thread) noexcept;
-/// Fills `list` (count 0, all false) with what `key_of_stack` saw.
+/// Instruction pointer of the innermost frame that Python shows; 0 when there is none.
+std::uintptr_t innermost_ip(PyThreadState* thread, CodeRange entry) noexcept;
+/// Fills `list` (count 0, all false) with what `key_of_stack` saw. Ambiguous is a generator that
+/// has not begun: it shows or hides by its owner, which is no part of the key.
 void list_frames(PyThreadState* thread, CodeRange entry, std::uint16_t source,
                  FrameList& list) noexcept;
 /// The same by the public API, which makes an object for each frame. `addresses` are null.

@@ -18,6 +18,12 @@ PyCodeObject* code_of(const RawFrame& frame) noexcept {
   return reinterpret_cast<PyCodeObject*>(static_cast<std::uintptr_t>(frame.code));
 }
 
+Fingerprint key_of(std::span<const RawFrame> frames) noexcept {
+  Fingerprint key;
+  for (const RawFrame& frame : frames) key.add(frame.code, frame.offset);
+  return key;
+}
+
 std::string utf8(PyObject* text) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &size) : nullptr;
@@ -67,18 +73,54 @@ bool CpythonSource::can_gather() const noexcept {
   return looking_thread(interpreter_) != nullptr;
 }
 
-TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {
+void CpythonSource::list_here(std::uint16_t source, FrameList& list) const noexcept {
   const PendingExceptionGuard pending;
   [[maybe_unused]] const NoCollectionGuard no_collection;
-  FrameList list;
   list_frames_by_api(current_thread_state(), entry_.load(std::memory_order_relaxed), source, list);
+}
+
+TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {
+  FrameList list;
+  list_here(source, list);
   if (list.count == 0) return {};
-  Fingerprint fingerprint;
-  for (const RawFrame& frame : list.span()) fingerprint.add(frame.code, frame.offset);
-  if (const TracebackId known = table.find(fingerprint)) return known;
-  if (!keep(list.span())) return {};
+  const Fingerprint key = key_of(list.span());
+  if (const TracebackId known = table.find(key)) return known;
+  return enter(table, key, list.span(), list.truncated);
+}
+
+bool CpythonSource::try_gather_site(record::TracebackTable& table, std::uint16_t source,
+                                    TracebackId& site) noexcept {
+  if (!can_gather()) return false;
+  FrameList list;
+  list_here(source, list);
+  const std::span<const RawFrame> frames = list.span().first(list.count == 0 ? 0 : 1);
+  const Fingerprint key = key_of(frames);
+  site = table.find(key);
+  if (!site) site = enter(table, key, frames, false);
+  return true;
+}
+
+bool CpythonSource::try_key(Fingerprint& key) noexcept {
+  if (!can_gather()) return false;
+  FrameList list;
+  list_here(0, list);
+  key = key_of(list.span());
+  return true;
+}
+
+bool CpythonSource::try_list(std::uint16_t source, FrameList& list) noexcept {
+  if (!can_gather()) return false;
+  list_here(source, list);
+  if (!keep(list.span())) list.count = 0;
+  return true;
+}
+
+TracebackId CpythonSource::enter(record::TracebackTable& table, const Fingerprint& key,
+                                 std::span<const RawFrame> frames, bool truncated) noexcept {
+  if (frames.empty() || !keep(frames)) return {};
+  record::note_new_stack();
   try {
-    return table.insert(fingerprint, list.span(), list.truncated);
+    return table.insert(key, frames, truncated);
   } catch (const std::exception&) {
     return {};  // no memory for the table: this stack is not told
   }

@@ -32,6 +32,10 @@ class CpythonSource : public record::CaptureSource {
   /// The thread holds the interpreter lock and the interpreter is not shutting down.
   bool can_gather() const noexcept override;
   TracebackId gather(record::TracebackTable& table, std::uint16_t source) noexcept override;
+  bool try_gather_site(record::TracebackTable& table, std::uint16_t source,
+                       TracebackId& site) noexcept override;
+  bool try_key(record::Fingerprint& key) noexcept override;
+  bool try_list(std::uint16_t source, record::FrameList& list) noexcept override;
   /// Takes the interpreter lock. "??" when the interpreter is shutting down.
   record::Frame resolve(const record::RawFrame& frame) const override;
 
@@ -42,6 +46,9 @@ class CpythonSource : public record::CaptureSource {
  protected:
   /// Strong references to the code of `frames`; true when all are kept. With the lock.
   bool keep(std::span<const record::RawFrame> frames) noexcept;
+  /// Keeps `frames` and enters them; none where that fails. With the lock.
+  TracebackId enter(record::TracebackTable& table, const record::Fingerprint& key,
+                    std::span<const record::RawFrame> frames, bool truncated) noexcept;
   PyInterpreterState* interpreter() const noexcept { return interpreter_; }
 
  private:
@@ -50,6 +57,8 @@ class CpythonSource : public record::CaptureSource {
       return static_cast<std::size_t>(mix_bits(frame.code + frame.offset));
     }
   };
+
+  void list_here(std::uint16_t source, record::FrameList& list) const noexcept;
 
   const std::string name_;
   PyInterpreterState* const interpreter_;

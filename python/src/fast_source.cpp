@@ -3,7 +3,6 @@
 #include "fast_source.h"
 
 #include <cstdlib>
-#include <exception>
 #include <string_view>
 
 #include "cpython_compat.h"
@@ -19,7 +18,7 @@ bool FastSource::try_gather(record::TracebackTable& table, std::uint16_t source,
   if (thread == nullptr) return false;
   const Fingerprint key = key_of_stack(thread, entry_range_);
   stack = table.find(key);
-  if (!stack) stack = enter(table, source, thread, key);
+  if (!stack) stack = enter_stack(table, source, thread, key);
   return true;
 }
 
@@ -29,24 +28,48 @@ TracebackId FastSource::gather(record::TracebackTable& table, std::uint16_t sour
   return stack;
 }
 
-TracebackId FastSource::enter(record::TracebackTable& table, std::uint16_t source,
-                              PyThreadState* thread, const Fingerprint& key) noexcept {
+TracebackId FastSource::enter_stack(record::TracebackTable& table, std::uint16_t source,
+                                    PyThreadState* thread, const Fingerprint& key) noexcept {
   FrameList list;
   list_frames(thread, entry_range_, source, list);
-  if (list.count == 0) return {};
-  Fingerprint exact = key;
-  if (list.ambiguous) {
-    exact = {};
-    for (const RawFrame& frame : list.span()) exact.add(frame.code, frame.offset);
-    exact.add(list.count, list.truncated ? 1 : 0);
-    if (const TracebackId known = table.find(exact)) return known;
-  }
-  if (!keep(list.span())) return {};
-  try {
-    return table.insert(exact, list.span(), list.truncated);
-  } catch (const std::exception&) {
-    return {};  // no memory for the table: this stack is not told
-  }
+  if (!list.ambiguous) return enter(table, key, list.span(), list.truncated);
+  Fingerprint exact;
+  for (const RawFrame& frame : list.span()) exact.add(frame.code, frame.offset);
+  exact.add(list.count, list.truncated ? 1 : 0);
+  const TracebackId known = table.find(exact);
+  return known ? known : enter(table, exact, list.span(), list.truncated);
+}
+
+bool FastSource::try_gather_site(record::TracebackTable& table, std::uint16_t source,
+                                 TracebackId& site) noexcept {
+  PyThreadState* const thread = looking_thread(interpreter());
+  if (thread == nullptr) return false;
+  const std::uintptr_t ip = innermost_ip(thread, entry_range_);
+  site = {};
+  if (ip == 0) return true;
+  Fingerprint key{.low = 0x1F83D9ABFB41BD6BULL, .high = 0x5BE0CD19137E2179ULL};
+  key.add(ip, 0);
+  site = table.find(key);
+  if (site) return true;
+  FrameList list;
+  list_frames(thread, entry_range_, source, list);
+  site = enter(table, key, list.span().first(1), false);
+  return true;
+}
+
+bool FastSource::try_key(Fingerprint& key) noexcept {
+  PyThreadState* const thread = looking_thread(interpreter());
+  if (thread == nullptr) return false;
+  key = key_of_stack(thread, entry_range_);
+  return true;
+}
+
+bool FastSource::try_list(std::uint16_t source, FrameList& list) noexcept {
+  PyThreadState* const thread = looking_thread(interpreter());
+  if (thread == nullptr) return false;
+  list_frames(thread, entry_range_, source, list);
+  if (!keep(list.span())) list.count = 0;
+  return true;
 }
 
 void FastSource::set_entry(PyCodeObject* code) {

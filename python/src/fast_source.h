@@ -21,11 +21,15 @@ class FastSource final : public CpythonSource {
   bool try_gather(record::TracebackTable& table, std::uint16_t source,
                   TracebackId& stack) noexcept override;
   TracebackId gather(record::TracebackTable& table, std::uint16_t source) noexcept override;
+  bool try_gather_site(record::TracebackTable& table, std::uint16_t source,
+                       TracebackId& site) noexcept override;
+  bool try_key(record::Fingerprint& key) noexcept override;
+  bool try_list(std::uint16_t source, record::FrameList& list) noexcept override;
   void set_entry(PyCodeObject* code) override;
 
  private:
-  TracebackId enter(record::TracebackTable& table, std::uint16_t source, PyThreadState* thread,
-                    const record::Fingerprint& key) noexcept;
+  TracebackId enter_stack(record::TracebackTable& table, std::uint16_t source,
+                          PyThreadState* thread, const record::Fingerprint& key) noexcept;
 
   CodeRange entry_range_;  // guarded by the interpreter lock
 };

@@ -11,6 +11,7 @@
 #include "fast_source.h"
 #include "strandline/core/error.h"
 #include "strandline/record/capture.h"
+#include "strandline/record/native_stack.h"
 
 namespace strandline::python {
 namespace {
@@ -31,6 +32,23 @@ void set_entry(nb::handle code) {
   g_source->set_entry(reinterpret_cast<PyCodeObject*>(code.ptr()));
 }
 
+nb::typed<nb::list, nb::typed<nb::dict, nb::str, int>> capture_counts() {
+  nb::typed<nb::list, nb::typed<nb::dict, nb::str, int>> result;
+  for (const record::CaptureCounts& counts : record::capture_counts()) {
+    nb::dict entry;
+    entry["thread"] = counts.thread;
+    entry["captures"] = counts.captures;
+    entry["new_stacks"] = counts.new_stacks;
+    entry["failed"] = counts.failed;
+    result.append(entry);
+  }
+  return result;
+}
+
+std::string native_capture() {
+  return std::string(record::native_unwinder()) + ", " + record::native_symboliser();
+}
+
 }  // namespace
 
 void init_capture(nb::module_& m) {
@@ -38,6 +56,7 @@ void init_capture(nb::module_& m) {
     std::unique_ptr<CpythonSource> source = make_cpython_source(g_why_not_fast);
     g_source = source.get();
     record::register_capture_source(std::move(source));
+    record::set_language_runtime(reinterpret_cast<const void*>(&PyEval_GetFrame));
   }
   m.def("set_entry", &set_entry, nb::arg("code").none(),
         nb::sig("def set_entry(code: types.CodeType | None) -> None"),
@@ -51,6 +70,9 @@ void init_capture(nb::module_& m) {
   m.def(
       "capture_fallback", [] { return g_why_not_fast; },
       "Why stacks come from CPython's public API; empty when its frames are read.");
+  m.def("capture_counts", &capture_counts, "What each thread has captured.");
+  m.def("native_capture", &native_capture,
+        "What unwinds C++ stacks where no entry is open, and what tells their lines.");
 }
 
 }  // namespace strandline::python

@@ -18,10 +18,17 @@ using record::Counters;
 using record::Measure;
 using record::recorder;
 
-void start(std::uint64_t max_entries, std::uint64_t min_size, bool stacks) {
-  recorder().start({.max_entries = max_entries,
-                    .min_size = min_size,
-                    .stacks = stacks ? record::Stacks::python : record::Stacks::none});
+record::Stacks stacks_named(std::string_view name) {
+  if (name == "python") return record::Stacks::python;
+  if (name == "native") return record::Stacks::native;
+  if (name == "all") return record::Stacks::all;
+  if (name == "site") return record::Stacks::site;
+  return record::Stacks::none;
+}
+
+void start(std::uint64_t max_entries, std::uint64_t min_size, const std::string& stacks) {
+  recorder().start(
+      {.max_entries = max_entries, .min_size = min_size, .stacks = stacks_named(stacks)});
 }
 
 void clear_history(bool tables) {
@@ -68,7 +75,7 @@ nb::typed<nb::dict, nb::str, nb::object> counters() {
 
 void init_recorder(nb::module_& m) {
   m.def("start", &start, nb::arg("max_entries"), nb::arg("min_size"), nb::arg("stacks"),
-        "Switches recording on.");
+        "Switches recording on; `stacks` is a kind of stacks, empty for none.");
   m.def(
       "stop", [] { recorder().stop(); }, "Switches recording off; events stay.");
   m.def("clear_history", &clear_history, nb::arg("tables"),

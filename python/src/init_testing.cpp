@@ -10,9 +10,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "cpython_frames.h"
 #include "strandline/core/error.h"
 #include "strandline/record/capture.h"
 #include "strandline/record/layout.h"
+#include "strandline/record/native_stack.h"
 #include "strandline/record/op_scope.h"
 #include "strandline/record/recorder.h"
 
@@ -45,6 +47,19 @@ LayoutId layout(const std::vector<std::int64_t>& shape, const std::string& dtype
 
 LayoutId layout_in(void* outputs, std::uint64_t /*bytes*/) noexcept {
   return *static_cast<LayoutId*>(outputs);
+}
+
+/// Calls `function` from C++ that Python has called.
+void call_back(const nb::callable& function) {
+  const record::BindingEntry entry(current_frame(PyThreadState_Get()));
+  const record::CallbackScope callback;
+  function();
+}
+
+/// note_alloc of a small block inside a binding entry.
+void note_alloc_in_entry(std::uint64_t address) {
+  const record::BindingEntry entry(current_frame(PyThreadState_Get()));
+  recorder().note_alloc({.address = address, .size = 64, .requested = 64});
 }
 
 /// Inside the scope of `op` when there is one; its traceback is that of the caller.
@@ -129,6 +144,11 @@ void def_writers(nb::module_& m) {
         nb::arg("requested"), nb::kw_only(), nb::arg("op") = "", nb::arg("shape") = no_shape,
         nb::arg("dtype") = "", nb::arg("stream") = 0, nb::arg("pool") = 0, nb::arg("owner") = "",
         nb::arg("device") = 0, "One allocation; with `op` inside a scope of that operation.");
+  m.def("note_alloc_in_entry", &note_alloc_in_entry, nb::arg("address"),
+        "An allocation of 64 bytes inside a binding entry.");
+  m.def("call_back", &call_back, nb::arg("function"),
+        nb::sig("def call_back(function: Callable[[], object]) -> None"),
+        "Calls a function from C++ that has noted where it was entered and where it calls back.");
   m.def("note_free", &note_free, nb::arg("action"), nb::arg("address"), nb::kw_only(),
         nb::arg("size") = 0, nb::arg("stream") = 0, nb::arg("device") = 0,
         "The end of a block; `size` is used when it is unknown.");

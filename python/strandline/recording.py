@@ -30,6 +30,7 @@ TracebackFrame = tuple[str, str, int]
 """(filename, function, line)"""
 
 Measure = Literal["capacity", "requested"]
+Stacks = Literal["python", "native", "all", "site"]
 
 
 class Event(TypedDict):
@@ -56,6 +57,15 @@ class Event(TypedDict):
     owner: str | None
 
 
+class ThreadCaptures(TypedDict):
+    """What one thread, by its number in events, has captured since the process began."""
+
+    thread: int
+    captures: int
+    new_stacks: int
+    failed: int
+
+
 class CaptureInfo(TypedDict):
     """How stacks and times are taken; ``fallback`` says why stacks are taken the slow way."""
 
@@ -63,20 +73,25 @@ class CaptureInfo(TypedDict):
     fallback: str | None
     clock: str
     can_capture: bool
+    native: str
+    threads: list[ThreadCaptures]
 
 
 def record_memory_events(
     enabled: bool = True,
     max_entries: int = MAX_ENTRIES,
     min_size: int = 0,
-    stacks: Literal["python"] | None = "python",
+    stacks: Stacks | None = "python",
     file: None = None,
 ) -> None:
     """Switch recording on, or off with ``enabled=False``.
 
     The last ``max_entries`` events are kept, 64 bytes each. Allocations smaller than ``min_size``
-    bytes are left out of the events and counted; they stay in segments and sums. ``stacks=None``
-    takes no tracebacks. What was recorded stays when recording goes off, until `clear_history`;
+    bytes are left out of the events and counted; they stay in segments and sums.
+
+    ``stacks`` is what tracebacks are made of: Python frames, C++ frames (``"native"``), both in the
+    order of the calls (``"all"``), or the innermost Python frame alone (``"site"``); None takes no
+    tracebacks. What was recorded stays when recording goes off, until `clear_history`;
     switching on again continues it, unless ``max_entries`` changes.
 
     Raises RuntimeError where the recorder is off for good: in a forked child, and after a fault.
@@ -84,13 +99,13 @@ def record_memory_events(
     function = "record_memory_events"
     entries = _arguments.count(function, "max_entries", max_entries, 1, MAX_ENTRIES_LIMIT)
     smallest = _arguments.count(function, "min_size", min_size, 0)
-    _arguments.choice(function, "stacks", stacks, ("python", None))
+    _arguments.choice(function, "stacks", stacks, ("python", "native", "all", "site", None))
     if file is not None:
         expected = "None: streaming to a file is not supported yet, use dump_snapshot"
         raise ValueError(_arguments.message(function, "file", repr(file), expected))
     if enabled:
         _process.require_first(function)
-        _native.start(entries, smallest, stacks == "python")
+        _native.start(entries, smallest, stacks or "")
     else:
         _native.stop()
 
@@ -148,6 +163,8 @@ def capture_info() -> CaptureInfo:
         "fallback": _native.capture_fallback() or None,
         "clock": clock,
         "can_capture": _native.can_capture(),
+        "native": _native.native_capture(),
+        "threads": _native.capture_counts(),  # type: ignore[typeddict-item]
     }
 
 

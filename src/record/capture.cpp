@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of capture sources: appended under a lock, read without one.
+// The list of capture sources: appended under a lock, read without one. Counts are a block a
+// thread, written by that thread alone, kept for ever in a list that only grows.
 #include "strandline/record/capture.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <new>
 
+#include "native_capture.h"
+#include "native_walk.h"
 #include "strandline/core/error.h"
 #include "strandline/core/mutex.h"
+#include "strandline/record/op_scope.h"
 
 namespace strandline::record {
 namespace {
@@ -22,6 +28,84 @@ struct SourceList {
 // Constant and trivially destroyed: a capture on any thread, also while the process ends, neither
 // makes it nor finds it gone.
 constinit SourceList g_sources;
+
+// Relaxed stores and loads: the thread's own, and now and then a reader's.
+struct ThreadCounts {
+  std::uint16_t thread = 0;
+  std::atomic<std::uint64_t> captures{0};
+  std::atomic<std::uint64_t> new_stacks{0};
+  std::atomic<std::uint64_t> failed{0};
+  ThreadCounts* next = nullptr;
+};
+constinit std::atomic<ThreadCounts*> g_counts{nullptr};
+STRANDLINE_FAST_TLS constinit thread_local ThreadCounts* t_counts = nullptr;
+
+void add_one(std::atomic<std::uint64_t>& count) noexcept {
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// Null without memory for it.
+__attribute__((noinline)) ThreadCounts* make_counts() noexcept {
+  auto* counts = new (std::nothrow) ThreadCounts;
+  if (counts == nullptr) return nullptr;
+  counts->thread = thread_number();
+  counts->next = g_counts.load(std::memory_order_relaxed);
+  while (!g_counts.compare_exchange_weak(counts->next, counts, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+  }
+  return t_counts = counts;
+}
+
+ThreadCounts* counts_of_thread() noexcept {
+  return STRANDLINE_LIKELY(t_counts != nullptr) ? t_counts : make_counts();
+}
+
+TracebackId counted(TracebackId stack) noexcept {
+  if (ThreadCounts* counts = counts_of_thread()) {
+    add_one(counts->captures);
+    if (!stack) add_one(counts->failed);
+  }
+  return stack;
+}
+
+// The first source for which `use(source, index)` is true.
+template <typename Use>
+bool first_source(Use&& use) noexcept {
+  SourceList& list = g_sources;
+  const std::size_t count = list.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    CaptureSource* source = list.sources[i].load(std::memory_order_relaxed);
+    if (use(*source, static_cast<std::uint16_t>(i))) return true;
+  }
+  return false;
+}
+
+TracebackId gather_language(TracebackTable& table) noexcept {
+  TracebackId stack;
+  first_source([&](CaptureSource& source, std::uint16_t index) {
+    return source.try_gather(table, index, stack);
+  });
+  return stack;
+}
+
+TracebackId gather_site(TracebackTable& table) noexcept {
+  TracebackId site;
+  first_source([&](CaptureSource& source, std::uint16_t index) {
+    return source.try_gather_site(table, index, site);
+  });
+  return site;
+}
+
+TracebackId gather_all(TracebackTable& table, const void* frame) noexcept {
+  TracebackId stack;
+  const bool has_language = first_source([&](CaptureSource& source, std::uint16_t index) {
+    LanguagePart language{.source = &source, .index = index};
+    if (!source.try_key(language.key)) return false;
+    stack = gather_native(table, &language, frame);
+    return true;
+  });
+  return has_language ? stack : gather_native(table, nullptr, frame);
+}
 
 }  // namespace
 
@@ -42,27 +126,53 @@ std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
   return static_cast<std::uint16_t>(index);
 }
 
+bool FrameList::operator==(const FrameList& other) const noexcept {
+  return truncated == other.truncated && std::ranges::equal(span(), other.span());
+}
+
 TracebackId capture_traceback(TracebackTable& table) noexcept {
-  SourceList& list = g_sources;
-  const std::size_t count = list.count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < count; ++i) {
-    CaptureSource* source = list.sources[i].load(std::memory_order_relaxed);
-    TracebackId stack;
-    if (source->try_gather(table, static_cast<std::uint16_t>(i), stack)) return stack;
+  return counted(gather_language(table));
+}
+
+TracebackId capture_traceback(TracebackTable& table, Stacks stacks) noexcept {
+  switch (stacks) {
+    case Stacks::none:
+      return {};
+    case Stacks::python:
+      return counted(gather_language(table));
+    case Stacks::site:
+      return counted(gather_site(table));
+    case Stacks::native:
+      return counted(gather_native(table, nullptr, __builtin_frame_address(0)));
+    case Stacks::all:
+      return counted(gather_all(table, __builtin_frame_address(0)));
   }
   return {};
 }
 
 bool can_capture() noexcept {
-  SourceList& list = g_sources;
-  const std::size_t count = list.count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (list.sources[i].load(std::memory_order_relaxed)->can_gather()) return true;
+  return first_source([](CaptureSource& source, std::uint16_t) { return source.can_gather(); });
+}
+
+void note_new_stack() noexcept {
+  if (ThreadCounts* counts = counts_of_thread()) add_one(counts->new_stacks);
+}
+
+std::vector<CaptureCounts> capture_counts() {
+  std::vector<CaptureCounts> result;
+  for (const ThreadCounts* counts = g_counts.load(std::memory_order_acquire); counts != nullptr;
+       counts = counts->next) {
+    result.push_back({.thread = counts->thread,
+                      .captures = counts->captures.load(std::memory_order_relaxed),
+                      .new_stacks = counts->new_stacks.load(std::memory_order_relaxed),
+                      .failed = counts->failed.load(std::memory_order_relaxed)});
   }
-  return false;
+  std::ranges::reverse(result);
+  return result;
 }
 
 Frame resolve_frame(const RawFrame& frame) {
+  if (frame.source == kNativeSource) return resolve_native(frame.code);
   SourceList& list = g_sources;
   if (frame.source < list.count.load(std::memory_order_acquire)) {
     return list.sources[frame.source].load(std::memory_order_relaxed)->resolve(frame);

@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include "fault.h"
-#include "strandline/record/capture.h"
 
 namespace strandline::record {
 
@@ -82,8 +81,7 @@ std::uint64_t Recorder::append(Event& event) {
 }
 
 TracebackId Recorder::capture() noexcept {
-  if (stacks_.load(std::memory_order_relaxed) == Stacks::none) return {};
-  return capture_traceback(tables_.tracebacks);
+  return capture_traceback(tables_.tracebacks, stacks_.load(std::memory_order_relaxed));
 }
 
 void Recorder::note_alloc(const Allocation& allocation) noexcept {

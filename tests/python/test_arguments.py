@@ -40,9 +40,10 @@ NOT_AN_ENTRY_COUNT = "expected an integer from 1 to 4294967296"
             "expected an integer from 0 to 18446744073709551615",
         ),
         (
-            lambda: sl.record_memory_events(stacks="all"),
+            lambda: sl.record_memory_events(stacks="java"),
             ValueError,
-            "[record_memory_events] stacks; got 'all', expected 'python' or None",
+            "[record_memory_events] stacks; got 'java', "
+            "expected 'python' or 'native' or 'all' or 'site' or None",
         ),
         (
             lambda: sl.record_memory_events(file="run.slt"),

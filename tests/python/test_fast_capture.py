@@ -20,8 +20,9 @@ SOURCES = [
     FRAMES / "frames_module.cpp",
     *(ROOT / "python" / "src" / f"{name}.cpp"
       for name in ("cpython_frames", "cpython_source", "fast_source", "frames_selftest")),
-    ROOT / "src" / "record" / "capture.cpp",
-    ROOT / "src" / "record" / "traceback.cpp",
+    *(ROOT / "src" / "record" / f"{name}.cpp"
+      for name in ("capture", "traceback", "op_scope", "native_capture", "native_stack",
+                   "native_symbols", "native_unwind")),
     ROOT / "src" / "core" / "error.cpp",
 ]
 VERSIONS = ("3.11", "3.12", "3.13")
@@ -58,6 +59,7 @@ def compile_module(headers, folder):
     if compiler is None:
         pytest.skip("no C++ compiler: install g++ or set CXX")
     command = [compiler, "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden"]
+    command += ["-DSTRANDLINE_HAVE_LIBBACKTRACE=0", "-DFMT_HEADER_ONLY"]
     command += ["-DSTRANDLINE_BUILDING_LIBRARY", "-isystem", headers]
     command += [f"-I{ROOT / part}" for part in ("include", "src", "python/src")]
     target = folder / "frames_module.so"

@@ -20,6 +20,7 @@
 #include "strandline/core/clock.h"
 #include "strandline/core/export.h"
 #include "strandline/core/mutex.h"
+#include "strandline/record/capture.h"
 #include "strandline/record/event.h"
 #include "strandline/record/event_ring.h"
 #include "strandline/record/live_blocks.h"
@@ -36,8 +37,6 @@ enum class Mode : std::uint8_t {
   off,   ///< only address and sizes of live blocks are kept, by sources that cannot list theirs
   on,
 };
-
-enum class Stacks : std::uint8_t { none, python };
 
 struct RecordOptions {
   std::uint64_t max_entries = 1'000'000;

@@ -7,8 +7,10 @@ from strandline._native import testing as testing
 
 version: str = ...
 
-def start(max_entries: int, min_size: int, stacks: bool) -> None:
-    """Switches recording on."""
+def start(max_entries: int, min_size: int, stacks: str) -> None:
+    """
+    Switches recording on; `stacks` is a kind of stacks, empty for none.
+    """
 
 def stop() -> None:
     """Switches recording off; events stay."""
@@ -87,6 +89,14 @@ def capture_sources() -> str:
 def capture_fallback() -> str:
     """
     Why stacks come from CPython's public API; empty when its frames are read.
+    """
+
+def capture_counts() -> list[dict[str, int]]:
+    """What each thread has captured."""
+
+def native_capture() -> str:
+    """
+    What unwinds C++ stacks where no entry is open, and what tells their lines.
     """
 
 class Adapter:
