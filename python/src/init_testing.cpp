@@ -147,7 +147,7 @@ void def_writers(nb::module_& m) {
   m.def("note_alloc_in_entry", &note_alloc_in_entry, nb::arg("address"),
         "An allocation of 64 bytes inside a binding entry.");
   m.def("call_back", &call_back, nb::arg("function"),
-        nb::sig("def call_back(function: Callable[[], object]) -> None"),
+        nb::sig("def call_back(function: collections.abc.Callable[[], object]) -> None"),
         "Calls a function from C++ that has noted where it was entered and where it calls back.");
   m.def("note_free", &note_free, nb::arg("action"), nb::arg("address"), nb::kw_only(),
         nb::arg("size") = 0, nb::arg("stream") = 0, nb::arg("device") = 0,

@@ -126,10 +126,6 @@ std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
   return static_cast<std::uint16_t>(index);
 }
 
-bool FrameList::operator==(const FrameList& other) const noexcept {
-  return truncated == other.truncated && std::ranges::equal(span(), other.span());
-}
-
 TracebackId capture_traceback(TracebackTable& table) noexcept {
   return counted(gather_language(table));
 }

@@ -47,7 +47,9 @@ BindingEntry::~BindingEntry() {
 }
 
 CallbackScope::CallbackScope(const void* frame) noexcept : entry_(t_entry) {
-  if (entry_ != nullptr) entry_->callback_frame_ = frame;
+  if (entry_ == nullptr) return;
+  entry_->callback_frame_ = frame;
+  entry_->callback_address_ = __builtin_return_address(0);  // in the function of that frame
 }
 
 CallbackScope::~CallbackScope() {
@@ -72,6 +74,9 @@ bool NativeWalk::next(ReturnAddresses& part) noexcept {
     caller_ = nullptr;
     done_ = true;
     return true;
+  }
+  if (entry_->callback_frame_ != nullptr) {
+    part.add(reinterpret_cast<std::uintptr_t>(entry_->callback_address_));
   }
   walk_part(frame_, entry_->frame_, part);
   caller_ = entry_->language_frame_;

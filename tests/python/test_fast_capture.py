@@ -18,11 +18,22 @@ ROOT = Path(__file__).resolve().parents[2]
 FRAMES = Path(__file__).with_name("frames")
 SOURCES = [
     FRAMES / "frames_module.cpp",
-    *(ROOT / "python" / "src" / f"{name}.cpp"
-      for name in ("cpython_frames", "cpython_source", "fast_source", "frames_selftest")),
-    *(ROOT / "src" / "record" / f"{name}.cpp"
-      for name in ("capture", "traceback", "op_scope", "native_capture", "native_stack",
-                   "native_symbols", "native_unwind")),
+    *(
+        ROOT / "python" / "src" / f"{name}.cpp"
+        for name in ("cpython_frames", "cpython_source", "fast_source", "frames_selftest")
+    ),
+    *(
+        ROOT / "src" / "record" / f"{name}.cpp"
+        for name in (
+            "capture",
+            "traceback",
+            "op_scope",
+            "native_capture",
+            "native_stack",
+            "native_symbols",
+            "native_unwind",
+        )
+    ),
     ROOT / "src" / "core" / "error.cpp",
 ]
 VERSIONS = ("3.11", "3.12", "3.13")
@@ -78,8 +89,15 @@ def run_check(request, tmp_path_factory):
 
     def run(check, *numbers, environment=None):
         done = subprocess.run(
-            [command, "-X", "faulthandler", str(FRAMES / "program.py"), check, str(folder),
-             *map(str, numbers)],
+            [
+                command,
+                "-X",
+                "faulthandler",
+                str(FRAMES / "program.py"),
+                check,
+                str(folder),
+                *map(str, numbers),
+            ],
             capture_output=True,
             text=True,
             timeout=1200,

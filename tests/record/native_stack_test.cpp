@@ -188,12 +188,12 @@ STRANDLINE_NO_INLINE TracebackId outer_binding(TracebackTable& table, std::uint6
 
 TEST_F(NativeStack, IsMergedThroughLanguageNativeLanguageNative) {
   MadeUpLanguage::stack = {2, 1};
-  const Names expected = {"allocate",  "evaluate",      "binding", "f11", "f10",
-                          "transform", "outer_binding", "f2",      "f1"};
+  const Names expected = {"allocate",  "evaluate",  "binding",       "f11", "f10",
+                          "call_back", "transform", "outer_binding", "f2",  "f1"};
   const TracebackId first = outer_binding(table_, 2);
   EXPECT_EQ(names(first), expected);
   EXPECT_EQ(names(outer_binding(table_, 2)), expected);
-  const Names shorter = {"allocate",  "evaluate",      "binding", "f10",
+  const Names shorter = {"allocate",  "evaluate",      "binding", "f10", "call_back",
                          "transform", "outer_binding", "f2",      "f1"};
   EXPECT_EQ(names(outer_binding(table_, 1)), shorter);
 }

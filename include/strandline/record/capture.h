@@ -4,6 +4,7 @@
 // Capture is noexcept and total: whatever goes wrong, the result is truncated or none.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -38,7 +39,10 @@ struct FrameList {
   bool ambiguous = false;
 
   std::span<const RawFrame> span() const noexcept { return {frames.data(), count}; }
-  bool operator==(const FrameList& other) const noexcept;
+  /// Equal frames, wherever they lie.
+  bool operator==(const FrameList& other) const noexcept {
+    return truncated == other.truncated && std::ranges::equal(span(), other.span());
+  }
 };
 
 /// RawFrame::source of native frames; `code` is the return address.

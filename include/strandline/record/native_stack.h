@@ -40,6 +40,7 @@ class STRANDLINE_API BindingEntry {
   const void* const frame_;
   const void* const language_frame_;
   const void* callback_frame_ = nullptr;  // where C++ has called back, null while it runs itself
+  const void* callback_address_ = nullptr;
   BindingEntry* const previous_;
 };
 

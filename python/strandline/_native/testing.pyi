@@ -1,6 +1,6 @@
 """What allocators and adapters call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 def note_alloc(
@@ -18,6 +18,14 @@ def note_alloc(
     device: int = ...,
 ) -> None:
     """One allocation; with `op` inside a scope of that operation."""
+
+def note_alloc_in_entry(address: int) -> None:
+    """An allocation of 64 bytes inside a binding entry."""
+
+def call_back(function: Callable[[], object]) -> None:
+    """
+    Calls a function from C++ that has noted where it was entered and where it calls back.
+    """
 
 def note_free(
     action: str, address: int, *, size: int = ..., stream: int = ..., device: int = ...

@@ -5,6 +5,7 @@ FOLDER holds the built frames_module. The oracle is `sys._getframe`. Prints "ok"
 """
 
 import _thread
+import functools
 import gc
 import os
 import random
@@ -95,7 +96,7 @@ def check_reuse():
 
 
 def check_traceback():
-    """Against the traceback module as well, which reads files for its text but not for its lines."""
+    """Against the traceback module as well, which reads files for their text alone."""
     checker = Checker()
 
     def end():
@@ -173,7 +174,7 @@ def check_threads():
 
 
 def check_tracing():
-    """Under sys.settrace, sys.setprofile and, where there is one, sys.monitoring, each event too."""
+    """Under sys.settrace, sys.setprofile and, where it exists, sys.monitoring."""
     checker = Checker()
 
     def trace(frame, event, argument):
@@ -241,7 +242,8 @@ def check_entry():
             frames_module.set_entry(code)
             name = code.co_qualname if code else None
             for function in (entry, other):
-                function(lambda: patterns.recursion(lambda: trimmed(name), depth))
+                end = functools.partial(trimmed, name)
+                function(functools.partial(patterns.recursion, end, depth))
     checker.finish()
 
 
