@@ -69,7 +69,7 @@ def compile_module(headers, folder):
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("no C++ compiler: install g++ or set CXX")
-    command = [compiler, "-std=c++20", "-O1", "-g", "-shared", "-fPIC", "-fvisibility=hidden"]
+    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-fvisibility=hidden"]
     command += ["-DSTRANDLINE_HAVE_LIBBACKTRACE=0", "-DFMT_HEADER_ONLY"]
     command += ["-DSTRANDLINE_BUILDING_LIBRARY", "-isystem", headers]
     command += [f"-I{ROOT / part}" for part in ("include", "src", "python/src")]

@@ -6,16 +6,18 @@ what Python itself tells.
 """
 
 import functools
+import itertools
 import threading
+
+_count = itertools.count()
 
 
 def plain(rest):
     rest()
 
 
-def on_one_of_two_lines(rest, _state=[0]):
-    _state[0] += 1
-    if _state[0] % 2:
+def on_one_of_two_lines(rest):
+    if next(_count) % 2:
         rest()
     else:
         rest()
@@ -177,7 +179,7 @@ def bound_method(rest):
 
 
 def property_of_class(rest):
-    Thing(rest).value
+    return Thing(rest).value
 
 
 def subscript(rest):
@@ -194,7 +196,7 @@ def context_manager(rest):
 
 
 def comparison(rest):
-    Thing(rest) == 1
+    return Thing(rest) == 1
 
 
 def iteration(rest):
@@ -203,7 +205,7 @@ def iteration(rest):
 
 
 def missing_attribute(rest):
-    Lazy(rest).absent
+    return Lazy(rest).absent
 
 
 def finaliser(rest):
@@ -247,11 +249,11 @@ def evaluated(rest):
     eval("rest()", {"rest": rest})
 
 
-def executed_and_deleted(rest, _state=[0]):
+def executed_and_deleted(rest):
     """Code that nothing holds afterwards: its address goes to other code, soon."""
-    _state[0] += 1
-    name = f"executed_{_state[0] % 97}"
-    padding = "\n" * (_state[0] % 13)
+    number = next(_count)
+    name = f"executed_{number % 97}"
+    padding = "\n" * (number % 13)
     text = f"{padding}def {name}(rest):\n    rest()\n"
     scope = {}
     exec(compile(text, f"<{name}>", "exec"), scope)
