@@ -113,10 +113,41 @@ Frame frame_by_module(std::uintptr_t address) {
 
 #if STRANDLINE_HAVE_LIBBACKTRACE
 
-backtrace_state* symboliser() {
-  static backtrace_state* const state = backtrace_create_state(
-      nullptr, 1, [](void*, const char*, int) {}, nullptr);
-  return state;
+// How many modules have been loaded so far.
+std::uint64_t modules_loaded() {
+  std::uint64_t count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        *static_cast<std::uint64_t*>(data) = info->dlpi_adds;
+        return 1;
+      },
+      &count);
+  return count;
+}
+
+// libbacktrace looks at the modules once, when a state is first used; a state cannot be freed.
+struct Symboliser {
+  Mutex mutex;
+  backtrace_state* state STRANDLINE_GUARDED_BY(mutex) = nullptr;
+  std::uint64_t modules STRANDLINE_GUARDED_BY(mutex) = 0;
+
+  enum class When : std::uint8_t { first, more_modules };
+  // Null when there is nothing newer than what was asked before.
+  backtrace_state* get(When when) {
+    const std::uint64_t loaded = modules_loaded();
+    const LockGuard guard(mutex);
+    if (state != nullptr && (when == When::first || loaded == modules)) {
+      return when == When::first ? state : nullptr;
+    }
+    modules = loaded;
+    return state = backtrace_create_state(
+               nullptr, 1, [](void*, const char*, int) {}, nullptr);
+  }
+};
+
+Symboliser& symboliser() {
+  static Symboliser& instance = *new Symboliser;
+  return instance;
 }
 
 // The first report for an address is the innermost inlined function; the others are left out.
@@ -134,15 +165,20 @@ void take_symbol(void* data, std::uintptr_t /*address*/, const char* name, std::
   if (name != nullptr) static_cast<Frame*>(data)->function = demangled(name);
 }
 
-Frame frame_by_debug_information(std::uintptr_t address) {
+Frame ask(backtrace_state* state, std::uintptr_t address) {
   Frame frame;
   const auto ignore = [](void*, const char*, int) {};
-  if (symboliser() == nullptr) return frame;
-  backtrace_pcinfo(symboliser(), address, &take_line, ignore, &frame);
-  if (frame.function.empty()) {
-    backtrace_syminfo(symboliser(), address, &take_symbol, ignore, &frame);
-  }
+  backtrace_pcinfo(state, address, &take_line, ignore, &frame);
+  if (frame.function.empty()) backtrace_syminfo(state, address, &take_symbol, ignore, &frame);
   return frame;
+}
+
+Frame frame_by_debug_information(std::uintptr_t address) {
+  backtrace_state* const state = symboliser().get(Symboliser::When::first);
+  Frame frame = state != nullptr ? ask(state, address) : Frame{};
+  if (!frame.function.empty()) return frame;
+  backtrace_state* const newer = symboliser().get(Symboliser::When::more_modules);
+  return newer != nullptr ? ask(newer, address) : frame;
 }
 
 #else

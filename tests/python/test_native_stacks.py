@@ -15,6 +15,7 @@ from strandline._native import testing
 
 PACKAGE = Path(sl.__file__).resolve().parent
 PROGRAM = Path(__file__).with_name("native_program.cpp")
+PLUGIN = Path(__file__).with_name("native_plugin.cpp")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -147,13 +148,14 @@ def program(tmp_path_factory):
     return target
 
 
-def line_of(words):
-    lines = PROGRAM.read_text().splitlines()
+def line_of(words, file=PROGRAM):
+    lines = file.read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if words in line)
 
 
-def run(program):
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
+def run(program, *arguments):
+    command = [str(program), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -175,6 +177,17 @@ def test_a_cpp_program_gets_names_and_lines(program):
         ("main", line_of("// line in main")),
     ]
     assert ours(run(program)) == expected
+
+
+def test_a_library_loaded_after_frames_were_read_gets_lines_too(program):
+    if "libbacktrace" not in sl.capture_info()["native"]:
+        pytest.skip("this build has no libbacktrace, which tells lines")
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    plugin = program.with_name("plugin.so")
+    command = [compiler, "-g", "-O1", "-fno-omit-frame-pointer", "-shared", "-fPIC"]
+    subprocess.run([*command, str(PLUGIN), "-o", str(plugin)], check=True)
+    found = [(f["function"], f["line"]) for f in run(program, plugin) if f["file"] == str(PLUGIN)]
+    assert found == [("plugin_step", line_of("// line in the plugin", PLUGIN))]
 
 
 def test_a_stripped_program_is_resolved_from_its_unstripped_twin(program, tmp_path):
