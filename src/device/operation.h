@@ -16,7 +16,12 @@ struct Operation {
   Call kind = Call::enqueue;  ///< copy, fill, enqueue, enqueue_host_task, or a marker's own
   Work work;
   std::vector<std::shared_ptr<void>> keeps;  ///< alive as long as the operation
+  DeviceIndex device = {};                   ///< whose stream it was put on
 
+  /// Something that a caller queued to be done; the rest are points and the backend's own doings.
+  [[nodiscard]] bool is_work() const { return !is_barrier() || kind == Call::enqueue_host_task; }
+  /// A copy moves bytes between devices also where neither reaches the other's memory.
+  [[nodiscard]] bool copies_between_devices() const { return kind == Call::copy; }
   /// Host tasks and markers come after all earlier work of their stream, and before all later.
   [[nodiscard]] bool is_barrier() const {
     return kind != Call::copy && kind != Call::fill && kind != Call::enqueue;
@@ -31,7 +36,7 @@ inline Address to_address(const void* pointer) {
 }
 
 inline Operation copy_operation(const Slice& to, const Slice& from) {
-  Operation operation{.kind = Call::copy, .work = {}, .keeps = {}};
+  Operation operation{.kind = Call::copy, .work = {}, .keeps = {}, .device = {}};
   operation.work.name = "copy";
   operation.work.accesses = {{from, AccessMode::read}, {to, AccessMode::write}};
   operation.work.body = [to, from] {
@@ -41,7 +46,7 @@ inline Operation copy_operation(const Slice& to, const Slice& from) {
 }
 
 inline Operation fill_operation(const Slice& to, std::byte value) {
-  Operation operation{.kind = Call::fill, .work = {}, .keeps = {}};
+  Operation operation{.kind = Call::fill, .work = {}, .keeps = {}, .device = {}};
   operation.work.name = "fill";
   operation.work.accesses = {{to, AccessMode::write}};
   operation.work.body = [to, value] {
@@ -51,14 +56,14 @@ inline Operation fill_operation(const Slice& to, std::byte value) {
 }
 
 inline Operation host_task_operation(std::string name, std::function<void()> task) {
-  Operation operation{.kind = Call::enqueue_host_task, .work = {}, .keeps = {}};
+  Operation operation{.kind = Call::enqueue_host_task, .work = {}, .keeps = {}, .device = {}};
   operation.work.name = std::move(name);
   operation.work.body = std::move(task);
   return operation;
 }
 
 inline Operation marker_operation(Call kind) {
-  Operation operation{.kind = kind, .work = {}, .keeps = {}};
+  Operation operation{.kind = kind, .work = {}, .keeps = {}, .device = {}};
   operation.work.name = call_name(kind);
   return operation;
 }

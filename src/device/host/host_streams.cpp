@@ -227,7 +227,7 @@ void HostStreams::do_fill(StreamId stream, const Slice& to, std::byte value) {
 
 void HostStreams::do_enqueue(StreamId stream, Work work) {
   push("Streams::enqueue", stream,
-       Operation{.kind = Call::enqueue, .work = std::move(work), .keeps = {}});
+       Operation{.kind = Call::enqueue, .work = std::move(work), .keeps = {}, .device = {}});
 }
 
 void HostStreams::do_enqueue_host_task(StreamId stream, std::string name,
