@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -65,7 +66,17 @@ OpId op_of(mx::Primitive& primitive) {
 }
 
 OpId leaf_op() {
-  return record::recorder().tables().ops.intern("Array");
+  // Asked for with every leaf: kept, with the generation of the table it is from in the upper half.
+  static constinit std::atomic<std::uint64_t> cached{0};
+  record::Tables& tables = record::recorder().tables();
+  const std::uint64_t generation = tables.generation.load(std::memory_order_acquire);
+  const std::uint64_t known = cached.load(std::memory_order_relaxed);
+  if (known >> 32 == generation && static_cast<std::uint32_t>(known) != 0) {
+    return {static_cast<std::uint32_t>(known)};
+  }
+  const OpId op = tables.ops.intern("Array");
+  cached.store(generation << 32 | op.value, std::memory_order_relaxed);
+  return op;
 }
 
 std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept {

@@ -4,6 +4,8 @@
 #include "shadow.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -21,6 +23,7 @@ namespace {
 constexpr std::size_t kPrefixSlots = 2;    // offset-to-top and RTTI
 constexpr std::size_t kVirtualSlots = 24;  // MLX's primitives have 10 to 12
 constexpr std::size_t kArenaTables = 1024;
+constexpr std::size_t kRecent = 64;  // classes found without a lock
 
 struct Entry {
   ShadowTable facts;
@@ -33,6 +36,11 @@ struct Arena {
   FlatMap<Entry*> by_real STRANDLINE_GUARDED_BY(mutex);
   std::size_t used STRANDLINE_GUARDED_BY(mutex) = 0;
   Entry* const entries = new Entry[kArenaTables]();
+  std::array<std::atomic<Entry*>, kRecent> recent{};
+
+  std::atomic<Entry*>& recent_of(void** real) noexcept {
+    return recent[mix_bits(reinterpret_cast<std::uintptr_t>(real)) % kRecent];
+  }
 };
 
 Arena& arena() noexcept {
@@ -98,6 +106,13 @@ const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
 const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept {
   Arena& shadows = arena();
   void** real = table_pointer(primitive);
+  std::atomic<Entry*>& recent = shadows.recent_of(real);
+  // An entry does not change once it is filled: one that is found needs no lock.
+  if (Entry* known = recent.load(std::memory_order_acquire);
+      known != nullptr && known->facts.real == real) {
+    table_pointer(primitive) = known->slots;
+    return &known->facts;
+  }
   const LockGuard guard(shadows.mutex);
   Entry*& entry = shadows.by_real[reinterpret_cast<std::uint64_t>(real)];
   if (entry == nullptr) {
@@ -105,6 +120,7 @@ const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept {
     entry = &shadows.entries[shadows.used++];
     fill(*entry, primitive, real);
   }
+  recent.store(entry, std::memory_order_release);
   table_pointer(primitive) = entry->slots;
   return &entry->facts;
 }
