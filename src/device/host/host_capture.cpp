@@ -64,7 +64,9 @@ void HostCapture::do_launch(GraphId graph, StreamId stream) {
 }
 
 FreeStatus HostCapture::do_destroy(GraphId graph) noexcept {
+  std::shared_ptr<Graph> dying;  // what its work captured ends without the lock
   const LockGuard lock(state_.mutex);
+  dying = state_.book.find(graph);
   const FreeStatus status = state_.book.destroy(graph);
   if (status != FreeStatus::freed) {
     state_.gate.note_refused_free(Call::destroy_graph, "unknown, a body, or being captured");

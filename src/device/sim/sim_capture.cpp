@@ -58,7 +58,9 @@ void SimCapture::do_launch(device::GraphId graph, StreamId id) {
 }
 
 FreeStatus SimCapture::do_destroy(device::GraphId graph) noexcept {
+  std::shared_ptr<device::Graph> dying;  // what its work captured ends without the lock
   const LockGuard lock(core_.mutex);
+  dying = core_.book.find(graph);
   const FreeStatus status = core_.book.destroy(graph);
   if (status != FreeStatus::freed) {
     gate_.note_refused_free(Call::destroy_graph, "unknown, a body, or being captured");

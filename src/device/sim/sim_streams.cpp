@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and device events of a simulated device.
+#include <exception>
 #include <utility>
 
 #include "device/checks.h"
@@ -36,7 +37,12 @@ FreeStatus SimStreams::do_destroy(StreamId id) noexcept {
     gate_.note_refused_free(Call::destroy_stream, "the default stream, or a stream in use");
     return FreeStatus::refused;
   }
-  core_.drive_stream(found->second);
+  try {
+    core_.drive_stream(found->second);
+  } catch (const std::exception& error) {  // a chooser's
+    gate_.note_refused_free(Call::destroy_stream, error.what());
+    return FreeStatus::refused;
+  }
   const AsyncErrorPtr& error = found->second.error;
   if (is_open(error)) gate_.note_lost_error(error->message.c_str());
   core_.streams.erase(found);

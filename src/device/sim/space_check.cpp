@@ -52,17 +52,17 @@ bool Space::step(Walk& walk) {
   }
   if (Block* block = block_at(walk.at)) return step_in_block(walk, *block);
   Address start = 0;
-  if (const device::Mapping* mapping = table_.mapping_at(walk.at, start)) {
-    return step_in_pages(walk, *mapping, start);
+  if (const device::Mapping* mapped = table_.mapping_at(walk.at, start)) {
+    return step_in_pages(walk, *mapped, start);
   }
-  // Nobody's: up to the next block, a page at a time would be the same.
-  const auto next = blocks_.upper_bound(walk.at);
-  const Address until = next == blocks_.end() ? walk.end : std::min(walk.end, next->first);
+  // Nobody's, up to the next block or mapping.
+  Address stop = walk.end;
+  const auto block = blocks_.upper_bound(walk.at);
+  if (block != blocks_.end()) stop = std::min(stop, block->first);
+  const auto mapping = table_.mappings().upper_bound(walk.at);
+  if (mapping != table_.mappings().end()) stop = std::min(stop, mapping->first);
   const bool reserved = table_.reservation_of(walk.at, 1) != 0;
-  Address stop = until;
   if (reserved) {
-    const auto mapping = table_.mappings().upper_bound(walk.at);
-    if (mapping != table_.mappings().end()) stop = std::min(stop, mapping->first);
     walk.find(FindingKind::no_access, walk.at, stop);
   } else {
     walk.find_use_of_freed(stop);
