@@ -11,7 +11,6 @@
 namespace strandline::sim {
 namespace {
 
-using device::AccessMode;
 using device::Allocation;
 using device::FreeStatus;
 

@@ -8,7 +8,6 @@
 namespace strandline::sim {
 namespace {
 
-using device::AccessMode;
 using device::Allocation;
 using device::EventStatus;
 
