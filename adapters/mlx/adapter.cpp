@@ -18,6 +18,11 @@ PendingLeaf& pending_leaf() noexcept {
   return leaf;
 }
 
+TracebackId& vmapped_operation() noexcept {
+  thread_local constinit TracebackId operation{};
+  return operation;
+}
+
 namespace {
 
 class MlxAdapter final : public record::Adapter {

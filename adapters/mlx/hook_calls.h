@@ -24,6 +24,7 @@ enum class Hook : std::uint8_t {
   value_and_grad,
   primitive_vjp,
   primitive_jvp,
+  primitive_vmap,
   compile,
   enqueue,
   malloc,
@@ -31,23 +32,13 @@ enum class Hook : std::uint8_t {
 };
 inline constexpr std::size_t kHookCount = static_cast<std::size_t>(Hook::free) + 1;
 
-inline constexpr std::array<std::string_view, kHookCount> kHookNames = {"allocator",
-                                                                        "desc_init",
-                                                                        "desc_destroy",
-                                                                        "set_data",
-                                                                        "set_data_strided",
-                                                                        "copy_shared_buffer",
-                                                                        "detach",
-                                                                        "eval_cpu",
-                                                                        "vjp",
-                                                                        "jvp",
-                                                                        "value_and_grad",
-                                                                        "primitive_vjp",
-                                                                        "primitive_jvp",
-                                                                        "compile",
-                                                                        "enqueue",
-                                                                        "malloc",
-                                                                        "free"};
+inline constexpr std::array<std::string_view, kHookCount> kHookNames = {
+    "allocator",     "desc_init",        "desc_destroy",
+    "set_data",      "set_data_strided", "copy_shared_buffer",
+    "detach",        "eval_cpu",         "vjp",
+    "jvp",           "value_and_grad",   "primitive_vjp",
+    "primitive_jvp", "primitive_vmap",   "compile",
+    "enqueue",       "malloc",           "free"};
 
 inline constinit std::array<std::atomic<std::uint64_t>, kHookCount> g_hook_calls{};
 

@@ -33,7 +33,9 @@ bool find_fused(const mx::Primitive& primitive, std::size_t position, PrimitiveI
 }
 
 TracebackId capture_here() noexcept {
-  return recorder().tables().tracebacks.pair(recorder().capture(), record::thread_state().forward);
+  const TracebackId vmapped = vmapped_operation();
+  return recorder().tables().tracebacks.pair(vmapped ? vmapped : recorder().capture(),
+                                             record::thread_state().forward);
 }
 
 // The traceback of a node whose primitive has been seen: in a compiled call it is a replay of the

@@ -62,6 +62,20 @@ Arrays shadow_jvp(mx::Primitive* self, const Arrays& primals, const Arrays& tang
                                                                           argnums);
 }
 
+std::pair<Arrays, std::vector<int>> shadow_vmap(mx::Primitive* self, const Arrays& inputs,
+                                                const std::vector<int>& axes) {
+  count_call(Hook::primitive_vmap);
+  struct Restore {
+    TracebackId previous = vmapped_operation();
+    ~Restore() { vmapped_operation() = previous; }
+  } restore;
+  PrimitiveInfo info;
+  if (recording() && primitives().find(self, info)) vmapped_operation() = info.traceback;
+  return real_function<std::pair<Arrays, std::vector<int>>(
+      mx::Primitive*, const Arrays&, const std::vector<int>&)>(*self, Slot::vmap)(self, inputs,
+                                                                                  axes);
+}
+
 Arrays shadow_vjp(mx::Primitive* self, const Arrays& primals, const Arrays& cotangents,
                   const std::vector<int>& argnums, const Arrays& outputs) {
   count_call(Hook::primitive_vjp);

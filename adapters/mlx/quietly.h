@@ -54,6 +54,10 @@ struct PendingLeaf {
 };
 PendingLeaf& pending_leaf() noexcept;
 
+/// The operation that mx.vmap is making its batched form of on this thread: what its nodes are
+/// charged to, since the line that called vmap made none of them. None outside.
+TracebackId& vmapped_operation() noexcept;
+
 /// Bytes MLX counts as active although the allocation failed.
 std::uint64_t lost_by_mlx() noexcept;
 

@@ -91,6 +91,7 @@ void fill(Entry& entry, mx::Primitive& primitive, void** real) noexcept {
   entry.slots[static_cast<std::size_t>(Slot::eval_cpu)] = address_of(shadow_eval_cpu);
   entry.slots[static_cast<std::size_t>(Slot::jvp)] = address_of(shadow_jvp);
   entry.slots[static_cast<std::size_t>(Slot::vjp)] = address_of(shadow_vjp);
+  entry.slots[static_cast<std::size_t>(Slot::vmap)] = address_of(shadow_vmap);
 }
 
 }  // namespace

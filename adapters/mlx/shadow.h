@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shadow tables: a primitive that has been seen points to a copy of its virtual table, in which the
-// slots of eval_cpu, jvp and vjp lead through the adapter. Offset and RTTI slots are copied too, so
-// that dynamic_cast and typeid see no difference.
+// slots of eval_cpu, jvp, vjp and vmap lead through the adapter. Offset and RTTI slots are copied
+// too, so that dynamic_cast and typeid see no difference.
 //
 //   [ShadowTable | offset-to-top | RTTI | eval_cpu eval_gpu jvp vjp vmap name … ]
 //                                         ^ what the primitive's table pointer points to
@@ -14,7 +14,7 @@
 namespace strandline::mlx_adapter {
 
 /// Slots by the order of declaration in MLX's Primitive.
-enum class Slot : std::uint8_t { eval_cpu = 0, eval_gpu = 1, jvp = 2, vjp = 3 };
+enum class Slot : std::uint8_t { eval_cpu = 0, eval_gpu = 1, jvp = 2, vjp = 3, vmap = 4 };
 
 /// Facts of one class of primitives, and its real functions.
 struct ShadowTable {
@@ -33,6 +33,8 @@ const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept;
 void shadow_eval_cpu(mx::Primitive* self, const Arrays& inputs, Arrays& outputs);
 Arrays shadow_jvp(mx::Primitive* self, const Arrays& primals, const Arrays& tangents,
                   const std::vector<int>& argnums);
+std::pair<Arrays, std::vector<int>> shadow_vmap(mx::Primitive* self, const Arrays& inputs,
+                                                const std::vector<int>& axes);
 Arrays shadow_vjp(mx::Primitive* self, const Arrays& primals, const Arrays& cotangents,
                   const std::vector<int>& argnums, const Arrays& outputs);
 

@@ -58,6 +58,7 @@ nb::typed<nb::dict, nb::str, nb::object> counters() {
   result["events"] = by_action(counters.events);
   result["bytes"] = by_action(counters.bytes);
   result["events_overwritten"] = counters.events_overwritten;
+  result["allocs_while_off"] = counters.allocs_while_off;
   result["dropped_below_min_size"] = counters.dropped_below_min_size;
   result["dropped_bytes"] = counters.dropped_bytes;
   result["orphan_frees"] = counters.orphan_frees;

@@ -90,6 +90,9 @@ void def_facts(nb::module_& m) {
 void def_report(nb::module_& m) {
   nb::class_<PeakReport>(m, "MemoryReport", "What held memory at the peak; lists largest first.")
       .def_ro("run", &PeakReport::run)
+      .def(
+          "__str__", [](const PeakReport& report) { return text_object(report_text(report, {})); },
+          nb::sig("def __str__(self) -> str"))
       .def_ro("peak", &PeakReport::peak)
       .def_ro("requested_peak", &PeakReport::requested_peak)
       .def_ro("cached", &PeakReport::cached, "At the peak; None when that moment is lost.")

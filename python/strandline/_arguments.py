@@ -75,6 +75,9 @@ def _canonical_json(function: str, value: dict[Any, Any]) -> str:
 def path(function: str, value: object) -> str:
     """A path as str; bytes and objects with ``__fspath__`` are welcome."""
     try:
-        return os.fsdecode(value)  # type: ignore[arg-type]
+        decoded = os.fsdecode(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(message(function, "path", repr(value), "a path")) from None
+    if not decoded or "\0" in decoded:
+        raise ValueError(message(function, "path", repr(value), "a path without null characters"))
+    return decoded

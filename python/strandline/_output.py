@@ -14,6 +14,14 @@ class OutputError(Exception):
     """The path cannot be written; the message is one line that says what to do."""
 
 
+def absolute(path: str, option: str) -> str:
+    """The path wherever the program may go. Raises OutputError without a working folder."""
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:
+        raise _unusable(path, option, "the working folder is gone") from None
+
+
 def check(path: str, option: str) -> None:
     """Raise OutputError unless a file can be made at ``path``, given by ``option``."""
     folder = os.path.dirname(os.path.realpath(path))
@@ -32,6 +40,14 @@ def check(path: str, option: str) -> None:
         os.remove(probe)
     except OSError as error:
         raise _unusable(path, option, error.strerror or str(error)) from None
+
+
+def check_distinct(path: str, option: str, other: str | None, what: str) -> None:
+    """Raise OutputError when both name the same file and writing one would destroy the other."""
+    if other is None or _is_special(path):
+        return
+    if os.path.realpath(path) == os.path.realpath(other):
+        raise _unusable(path, option, f"it is {what}")
 
 
 def write(path: str, write_to: Callable[[str], object]) -> None:

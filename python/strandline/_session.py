@@ -28,11 +28,15 @@ class Outputs:
     snapshot: str
     json: str | None
 
-    def check(self) -> None:
-        """Raises _output.OutputError for what could not be written."""
+    def check(self, program_file: str | None) -> None:
+        """Raises _output.OutputError for what could not be written, or would destroy the program
+        or the other output."""
         _output.check(self.snapshot, "-o")
+        _output.check_distinct(self.snapshot, "-o", program_file, "the program itself")
         if self.json is not None:
             _output.check(self.json, "--json")
+            _output.check_distinct(self.json, "--json", program_file, "the program itself")
+            _output.check_distinct(self.json, "--json", self.snapshot, "the snapshot (-o)")
 
 
 class Session:
@@ -124,5 +128,7 @@ def _width() -> int:
 
 def _say(text: str) -> None:
     """To standard error as it was at the start, even when the program has closed it."""
+    if sys.__stderr__ is None:  # closed before we started; print would take standard output
+        return
     with contextlib.suppress(Exception):
         print(text, end="", file=sys.__stderr__, flush=True)

@@ -35,7 +35,8 @@ def _checks(mx: Any, adapter: _native.Adapter) -> list[tuple[str, bool]]:
     compiled = mx.compile(lambda x: mx.tanh(x) * 2 + 1)
     fused = [compiled(b) for _ in range(3)]
     products = mx.vjp(mx.exp, [b], [c]), mx.jvp(mx.sin, [b], [c])
-    mx.eval(c, gradient, fused, *products, mx.linalg.qr(b, stream=mx.cpu))
+    mapped = mx.vmap(mx.cos)(b)
+    mx.eval(c, gradient, fused, mapped, *products, mx.linalg.qr(b, stream=mx.cpu))
     mx.synchronize()
     calls = adapter.hook_calls()
     events = get_memory_events()

@@ -73,6 +73,7 @@ def execute(program: Program) -> None:
     main = types.ModuleType("__main__")
     vars(main).update(program.attributes)
     main.__dict__["__builtins__"] = sys.modules["builtins"]
+    main.__dict__.setdefault("__annotations__", {})
     sys.modules["__main__"] = main
     sys.argv[:] = program.argv
     _set_path_entry(program.path_entry)

@@ -35,7 +35,8 @@ def run(words: Sequence[str]) -> int:
         program = _load(options)
         session = _prepare(options, program)
     except (ProgramError, _output.OutputError, AdapterMissing) as error:
-        print(f"strandline: {error}", file=sys.stderr)
+        if sys.stderr is not None:
+            print(f"strandline: {error}", file=sys.stderr)
         return _USAGE_STATUS
     except (SyntaxError, ValueError) as error:  # the program does not compile
         traceback.print_exception(type(error), error, None)
@@ -51,10 +52,10 @@ def _load(options: RunOptions) -> Program:
 def _prepare(options: RunOptions, program: Program) -> Session:
     snapshot = options.output or f"{program.stem}.memory.pickle"
     outputs = Outputs(
-        snapshot=os.path.abspath(snapshot),
-        json=None if options.json is None else os.path.abspath(options.json),
+        snapshot=_output.absolute(snapshot, "-o"),
+        json=None if options.json is None else _output.absolute(options.json, "--json"),
     )
-    outputs.check()
+    outputs.check(program.attributes.get("__file__"))
     session = Session(program.name, outputs, options.top)
     if options.with_adapters:
         _load_adapters(session)

@@ -63,7 +63,7 @@ def report_of(
     seconds: float | None = None,
     started_children: int = 0,
 ) -> MemoryReport:
-    return snapshot.report(program, exit_status, seconds, started_children, _library_folders())
+    return snapshot.report(program, exit_status, seconds, started_children, _LIBRARY_FOLDERS)
 
 
 def _library_folders() -> list[str]:
@@ -71,3 +71,7 @@ def _library_folders() -> list[str]:
     paths = sysconfig.get_paths()
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     return sorted({*(paths[name] for name in names), os.path.dirname(__file__)})
+
+
+# Asked for now: a program may change sys.path, by which sysconfig finds its data.
+_LIBRARY_FOLDERS = _library_folders()

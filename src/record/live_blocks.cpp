@@ -43,7 +43,7 @@ void LiveBlocks::update_peaks(std::uint64_t sequence, std::uint64_t ticks) noexc
   for (std::size_t m = 0; m < kMeasureCount; ++m) {
     PeakState& state = peaks_[m];
     if (sums_[m] <= state.peak.bytes) continue;
-    state.peak = {.bytes = sums_[m], .sequence = sequence, .ticks = ticks};
+    state.peak = {.bytes = sums_[m], .sequence = sequence, .ticks = ticks, .cached = cached_};
     state.order = order_;
     ++state.epoch;
     state.departed.clear();
@@ -52,7 +52,7 @@ void LiveBlocks::update_peaks(std::uint64_t sequence, std::uint64_t ticks) noexc
 
 void LiveBlocks::reset_peaks(std::uint64_t sequence, std::uint64_t ticks) {
   for (std::size_t m = 0; m < kMeasureCount; ++m) {
-    peaks_[m].peak = {.bytes = sums_[m], .sequence = sequence, .ticks = ticks};
+    peaks_[m].peak = {.bytes = sums_[m], .sequence = sequence, .ticks = ticks, .cached = cached_};
     peaks_[m].order = order_;
     ++peaks_[m].epoch;
     peaks_[m].departed.clear();

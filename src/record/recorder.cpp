@@ -107,8 +107,10 @@ void Recorder::write_alloc(const Allocation& allocation, const Holder& holder) {
                   .pool = allocation.pool,
                   .thread = thread_number(),
                   .device = allocation.device};
+  if (allocation.action == Action::alloc_reuse) live_.drop_cached(allocation.size);
   // Asked again under the lock: a switch between the caller's test and here must not lose a block.
   if (!recording() || ring_ == nullptr) {
+    if (ring_ != nullptr) ++counters_.allocs_while_off;
     live_.add(block);
     return;
   }
@@ -141,6 +143,7 @@ void Recorder::note_free(const Release& release) noexcept {
     const bool known = found != nullptr;
     if (known) block = *found;
     if (known && ends_block(release.action)) live_.remove(release.address, block);
+    if (release.action == Action::free_to_cache) live_.add_cached(block.size);
     if (ring_ == nullptr) return;
     // While off, only what is in the record already is brought to its end.
     if (!recording() && (!known || block.hidden || ring_->find(block.alloc_sequence) == nullptr)) {
@@ -163,6 +166,7 @@ void Recorder::note_segment(Action action, std::uint64_t address, std::uint64_t 
   if (!(ends_segment ? tracking() : recording())) return;
   guarded("note_segment", [&] {
     const LockGuard guard(mutex_);
+    if (action == Action::cache_to_device) live_.drop_cached(size);
     // While off, a segment that the record may show is brought to its end.
     if (!recording() && (!ends_segment || ring_ == nullptr || ring_->size() == 0)) return;
     Event event{.address = address,

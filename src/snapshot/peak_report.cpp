@@ -200,7 +200,9 @@ class Summary {
   std::map<Gap, Held> gaps_;
 };
 
+/// As counted by the recorder, whatever the ring has lost; else read off the curve.
 std::optional<std::uint64_t> cached_at_peak(const Snapshot& snapshot) {
+  if (snapshot.peak[kCapacity].cached) return snapshot.peak[kCapacity].cached;
   const std::uint64_t sequence = snapshot.peak[kCapacity].sequence;
   if (sequence < snapshot.first_sequence) return std::nullopt;
   const std::uint64_t index = sequence - snapshot.first_sequence + 1;

@@ -138,6 +138,7 @@ class Writer {
     setting("min_size", snapshot_.options.min_size);
     setting("first_sequence", snapshot_.first_sequence);
     setting("events_overwritten", counters.events_overwritten);
+    setting("allocs_while_off", counters.allocs_while_off);
     setting("dropped_below_min_size", counters.dropped_below_min_size);
     setting("dropped_bytes", counters.dropped_bytes);
     setting("orphan_frees", counters.orphan_frees);

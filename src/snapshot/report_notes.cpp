@@ -35,6 +35,9 @@ void add_losses(Notes& notes, const Snapshot& snapshot) {
                         "the peak above is exact all the same (max_entries)",
                         with_commas(snapshot.options.max_entries),
                         with_commas(counters.events_overwritten)));
+  notes.add("allocs_while_off", counters.allocs_while_off,
+            fmt::format("{} made while recording was off: the peak is that of the recorded part",
+                        plural(counters.allocs_while_off, "allocation was", "allocations were")));
   notes.add("below_min_size", counters.dropped_below_min_size,
             fmt::format("{} below min_size ({}) left out of the events",
                         plural(counters.dropped_below_min_size, "allocation or free",

@@ -45,8 +45,10 @@ class CutReader {
     snapshot_.start_us = time_us(cut_.start_ticks);
     for (std::size_t measure = 0; measure < record::kMeasureCount; ++measure) {
       const record::Peak& peak = cut_.peak[measure];
-      snapshot_.peak[measure] = {
-          .bytes = peak.bytes, .sequence = peak.sequence, .time_us = time_us(peak.ticks)};
+      snapshot_.peak[measure] = {.bytes = peak.bytes,
+                                 .sequence = peak.sequence,
+                                 .time_us = time_us(peak.ticks),
+                                 .cached = peak.cached};
     }
   }
 

@@ -238,6 +238,26 @@ def test_jvp_tangents_have_a_forward_line(recorded):
     assert told["forward"] and all(f[-1] == told.marks["jvp"] for f in told["forward"])
 
 
+def test_batched_operations_are_charged_to_the_lines_that_vmap_traced(recorded):
+    told = recorded("""
+        def each(v):
+            t = mx.tanh(v)  #[tanh]
+            return t * 2 + v  #[add]
+
+        x = mx.ones((40, 40))
+        mx.eval(x)
+        sl.clear_history()
+        mapped = mx.vmap(each)(x)  #[vmap]
+        gradient = mx.vmap(mx.grad(lambda v: each(v).sum()))(x)  #[grad]
+        mx.eval(mapped, gradient)
+        found = [(e["op"], lines(e)) for e in sl.get_memory_events()
+                 if e["action"].startswith("alloc") and e["size"] >= 6400]
+        tell(found=found)
+    """)
+    assert ["Tanh", [told.marks["vmap"], told.marks["tanh"]]] in told["found"]
+    assert not [lines for op, lines in told["found"] if lines == [told.marks["vmap"]]]
+
+
 def test_memory_asked_for_on_the_streams_thread_has_the_op(recorded):
     told = recorded("""
         b = mx.random.normal((64, 64))
@@ -268,12 +288,13 @@ def test_wrapping_the_ring_changes_nothing_in_the_peak_report(recorded):
             mx.eval(v)
         mx.synchronize()
         report = json.loads(sl.memory_report().json())
-        tell(peak=report["peak"]["active_bytes"], by_op=report["by_operation"],
+        tell(peak=report["peak"]["active_bytes"], cached=report["peak"]["cached_bytes"], by_op=report["by_operation"],
              by_line=[[row["bytes"], row["blocks"]] for row in report["by_line"]],
              overwritten=_native.counters()["events_overwritten"])
     """
     long = recorded(program.replace("ENTRIES", "1_000_000"))
     short = recorded(program.replace("ENTRIES", "20"))
     assert long["overwritten"] == 0 and short["overwritten"] > 100 * 20
-    for key in ("peak", "by_op", "by_line"):
+    assert long["cached"] is not None
+    for key in ("peak", "cached", "by_op", "by_line"):
         assert long[key] == short[key], key

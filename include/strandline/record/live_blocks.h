@@ -10,8 +10,10 @@
 //              the live ones whose holder has not changed since + `departed`, kept as they were
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "strandline/core/export.h"
@@ -60,6 +62,7 @@ struct Peak {
   std::uint64_t bytes = 0;
   std::uint64_t sequence = 0;  ///< of the event that reached it
   std::uint64_t ticks = 0;
+  std::optional<std::uint64_t> cached;  ///< bytes kept for reuse at that moment, where it is known
 };
 
 class STRANDLINE_API LiveBlocks {
@@ -97,6 +100,11 @@ class STRANDLINE_API LiveBlocks {
 
   std::uint64_t active(Measure measure) const noexcept { return sums_[index(measure)]; }
   Peak peak(Measure measure) const noexcept { return peaks_[index(measure)].peak; }
+  /// Bytes that whole-buffer allocators keep for reuse, beside the live ones.
+  std::uint64_t cached() const noexcept { return cached_; }
+  void add_cached(std::uint64_t bytes) noexcept { cached_ += bytes; }
+  void drop_cached(std::uint64_t bytes) noexcept { cached_ -= std::min(bytes, cached_); }
+
   /// The peak becomes what is live now.
   void reset_peaks(std::uint64_t sequence, std::uint64_t ticks);
 
@@ -155,6 +163,7 @@ class STRANDLINE_API LiveBlocks {
   std::vector<Index> free_sharers_;
   std::array<std::uint64_t, kMeasureCount> sums_{};
   std::array<PeakState, kMeasureCount> peaks_;
+  std::uint64_t cached_ = 0;
   std::uint64_t order_ = 0;
   std::uint64_t double_allocs_ = 0;
 };

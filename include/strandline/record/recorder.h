@@ -71,6 +71,7 @@ struct Counters {
   std::array<std::uint64_t, kActionCount> events{};  ///< written, by action
   std::array<std::uint64_t, kActionCount> bytes{};   ///< their sizes, by action
   std::uint64_t events_overwritten = 0;              ///< by the ring
+  std::uint64_t allocs_while_off = 0;                ///< between two stretches of recording
   std::uint64_t dropped_below_min_size = 0;          ///< allocs and frees
   std::uint64_t dropped_bytes = 0;                   ///< of the allocs among them
   std::uint64_t orphan_frees = 0;                    ///< of blocks never seen

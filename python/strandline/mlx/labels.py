@@ -3,6 +3,7 @@
 
 import ctypes
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,15 +13,19 @@ from .. import _native, _refresh
 _POINTER_OFFSET = 16  # of the instance's int32 offset to its value, in nanobind's object header
 
 _trees: list[tuple[Callable[[], object | None], str]] = []
+_registered = False
 
 
 def label(tree: object, name: str) -> int:
     """Label the buffers behind every array in `tree`, each as ``name.path``; how many were found.
 
-    `tree` is a model, an optimiser, or nested dicts, lists and tuples of arrays. It is kept (models
-    and optimisers without keeping them alive) and walked again at each phase's end, before a
-    snapshot, and by `relabel`, since training replaces the arrays in it. A label counts for the
-    whole life of a block, also for the part before it was found.
+    `tree` is a model, an optimiser, or nested dicts, lists and tuples of arrays. It is walked again
+    at each phase's end, before a snapshot, and by `relabel`, since training replaces the arrays in
+    it. A label counts for the whole life of a block, also for the part before it was found.
+
+    Models and optimisers are not kept alive by this. Plain dicts, lists and tuples are, with the
+    arrays in them, since Python cannot refer to those weakly: label the model, not
+    ``model.parameters()``.
 
     Raises TypeError for a name that is no string, ValueError for an empty one or before
     ``mlx.core`` is imported.
@@ -31,10 +36,13 @@ def label(tree: object, name: str) -> int:
         raise ValueError("[label] name; got '', expected a text")
     if "mlx.core" not in sys.modules:
         raise ValueError("[label] mlx.core; got no import of it, expected one before labelling")
-    if not _trees:
+    found = _label_tree(tree, name)  # what it raises leaves nothing behind
+    global _registered
+    if not _registered:
         _refresh.register(relabel)
+        _registered = True
     _trees.append((_reference(tree), name))
-    return _label_tree(tree, name)
+    return found
 
 
 def relabel() -> int:
@@ -44,8 +52,12 @@ def relabel() -> int:
         tree = reference()
         if tree is None:
             _trees.remove((reference, name))
-        else:
+            continue
+        try:
             found += _label_tree(tree, name)
+        except Exception as error:  # of the tree's own classes; the others go on
+            _trees.remove((reference, name))
+            warnings.warn(f"strandline: {name!r} is no longer labelled: {error}", stacklevel=2)
     return found
 
 
