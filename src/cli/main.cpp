@@ -4,11 +4,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
+
+#include "strandline/cli/verbs.h"
 
 namespace {
 
@@ -34,11 +37,15 @@ int hand_on_to_python(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb == "run" || verb == "info") return hand_on_to_python(argc, argv);
+  if (strandline::cli::is_file_verb(verb)) {
+    return strandline::cli::run_verb(std::vector<std::string>(argv + 1, argv + argc));
+  }
 
   CLI::App app("Records what holds device memory, and by which line of code.", "strandline");
   app.set_version_flag("--version", "strandline " STRANDLINE_VERSION);
   app.add_subcommand("run", "run a Python program, record its memory, report what held the peak");
   app.add_subcommand("info", "versions, capture source, adapters and why one is off");
+  app.footer("Answers from snapshots, PyTorch's and ours:\n" + strandline::cli::file_verbs_help());
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

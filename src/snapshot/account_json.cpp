@@ -98,7 +98,8 @@ std::string account_json(const Account& account, const std::string& file) {
   for (const auto& [key, count] : account.unknown_keys) unknown[key] = count;
   Json devices = Json::array();
   for (const DeviceAccount& device : account.devices) devices.push_back(device_json(device));
-  const Json document{{"schema", "strandline/check/1"},
+  const Json document{{"format", "strandline.check"},
+                      {"version", 1},
                       {"file", file},
                       {"keys", account.keys},
                       {"annotations", account.annotations},

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs share: options that most of them have, and where their answers go.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "strandline/snapshot/file_report.h"
+
+namespace strandline::cli {
+
+inline constexpr int kFine = 0;
+inline constexpr int kBad = 1;
+inline constexpr int kUnusable = 2;
+
+/// What a verb leaves behind.
+struct Answer {
+  std::string text;
+  int status = kFine;
+};
+
+struct FileOptions {
+  std::string file;
+  bool json = false;
+  std::size_t top = 10;
+  std::optional<int> device;
+
+  std::optional<std::uint8_t> device_number() const {
+    if (!device) return std::nullopt;
+    return static_cast<std::uint8_t>(*device);
+  }
+};
+
+/// FILE and --json.
+void add_file(CLI::App& verb, FileOptions& options);
+void add_device(CLI::App& verb, FileOptions& options);
+void add_top(CLI::App& verb, FileOptions& options);
+
+/// --event, --time-us and --fraction of a moment; one of them at most.
+void add_moment(CLI::App& verb, snapshot::Moment& moment);
+
+/// "80GiB", "512 MiB", "1000"; throws CLI::ValidationError.
+std::uint64_t size_of(const std::string& text);
+
+/// Columns of the terminal, 80 where there is none; colour by NO_COLOR and whether it is one.
+snapshot::ReportTextOptions text_options(std::size_t top);
+
+/// Each adds its verb; parsing runs it and leaves the answer.
+void add_check(CLI::App& app, Answer& answer);
+void add_report(CLI::App& app, Answer& answer);
+void add_at(CLI::App& app, Answer& answer);
+void add_diff(CLI::App& app, Answer& answer);
+void add_leaks(CLI::App& app, Answer& answer);
+void add_events(CLI::App& app, Answer& answer);
+void add_convert(CLI::App& app, Answer& answer);
+
+}  // namespace strandline::cli

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of a file: the peak report over what is held, and what the file alone tells.
+#include "strandline/snapshot/file_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "snapshot/numbers.h"
+#include "snapshot/report_tables.h"
+#include "snapshot/utf8.h"
+#include "strandline/core/error.h"
+#include "strandline/snapshot/report_json.h"
+
+namespace strandline::snapshot {
+namespace {
+
+constexpr auto kCapacity = static_cast<std::size_t>(record::Measure::capacity);
+constexpr auto kRequested = static_cast<std::size_t>(record::Measure::requested);
+
+/// Events before the moment.
+std::size_t index_of(const Moment& moment, const SnapshotFile& file, RowRange trace,
+                     const DeviceAccount& account) {
+  const auto count = static_cast<std::int64_t>(trace.count);
+  if (moment.event) {
+    if (*moment.event < -1 || *moment.event >= count) {
+      throw OutOfRange(error_message("make_file_report", "event", fmt::format("{}", *moment.event),
+                                     fmt::format("-1 to {}", count - 1)));
+    }
+    return static_cast<std::size_t>(*moment.event + 1);
+  }
+  if (moment.time_us) {
+    const auto begin =
+        file.snapshot.events.time_us.begin() + static_cast<std::ptrdiff_t>(trace.first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(trace.count);
+    return static_cast<std::size_t>(std::upper_bound(begin, end, *moment.time_us) - begin);
+  }
+  if (moment.fraction) {
+    if (!(*moment.fraction >= 0 && *moment.fraction <= 1)) {
+      throw OutOfRange(error_message("make_file_report", "fraction",
+                                     fmt::format("{}", *moment.fraction), "0 to 1"));
+    }
+    return static_cast<std::size_t>(std::llround(*moment.fraction * static_cast<double>(count)));
+  }
+  return static_cast<std::size_t>(account.active_peak_after_event + 1);
+}
+
+void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vector<Note>& notes) {
+  const auto add = [&](std::string kind, std::uint64_t number, std::string text) {
+    if (number != 0) {
+      notes.push_back({.kind = std::move(kind), .number = number, .text = std::move(text)});
+    }
+  };
+  add("orphan_frees", account.orphan_frees,
+      fmt::format("{} frees of blocks from before the trace ({}): it starts midway",
+                  with_commas(account.orphan_frees), size_text(account.orphan_bytes)));
+  add("double_allocs", account.double_allocs,
+      fmt::format("{} allocs at an address still open: frees are missing from the trace",
+                  with_commas(account.double_allocs)));
+  add("lost_frees", account.lost_frees.value_or(0),
+      fmt::format("{} blocks allocated, never freed, and not there at the end",
+                  with_commas(account.lost_frees.value_or(0))));
+  add("broken_segments", account.broken_segments,
+      fmt::format("{} segments whose blocks leave holes, overlap or do not add up",
+                  with_commas(account.broken_segments)));
+  const auto residual = static_cast<std::uint64_t>(std::abs(account.residual));
+  add("residual", residual,
+      fmt::format("{} of the curve that no event and no block explains (strandline check)",
+                  size_text(residual)));
+  add("host_events", file.host_events.count(),
+      fmt::format("{} events of pinned host memory are not part of this",
+                  with_commas(file.host_events.count())));
+}
+
+DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, const Moment& moment) {
+  Snapshot& snapshot = file.snapshot;
+  const std::uint8_t device = account.device;
+  const RowRange trace = device < file.traces.size() ? file.traces[device] : RowRange{};
+  const std::vector<std::int64_t> curve = requested_curve(file, device);
+  const std::size_t index = index_of(moment, file, trace, account);
+  DeviceReport result{.device = device,
+                      .account = account,
+                      .after_event = static_cast<std::int64_t>(index) - 1,
+                      .level = curve[index],
+                      .before_trace = {},
+                      .report = {}};
+
+  BlockColumns held = blocks_held(file, device, result.after_event);
+  for (std::size_t b = 0; b < held.count(); ++b) {
+    if (held.action[b] != record::Action::none) continue;
+    result.before_trace += {.bytes = held.size[b], .requested = held.requested[b], .blocks = 1};
+  }
+  snapshot.peak_set[kCapacity] = std::move(held);
+  const auto last = static_cast<std::size_t>(trace.first) + index;  // one past the event
+  snapshot.peak[kCapacity] = {
+      .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(curve[index], 0)),
+      .sequence = index == 0 ? 0 : last,
+      .time_us = index == 0 ? 0 : snapshot.events.time_us[last - 1]};
+  snapshot.peak[kRequested] = snapshot.peak[kCapacity];
+  snapshot.phases = phases_of(file, device, curve);
+  snapshot.counters = {};
+  snapshot.counters.events[1] = trace.count;
+  result.report = make_peak_report(snapshot, {});
+  result.report.cached.reset();
+  result.report.end_active = static_cast<std::uint64_t>(account.active_end);
+  if (trace.count > 0) {
+    result.report.start_time_us = snapshot.events.time_us[static_cast<std::size_t>(trace.first)];
+  }
+  add_notes(account, file, result.report.notes);
+  return result;
+}
+
+std::string heading(const DeviceReport& device, const std::string& file) {
+  return fmt::format(
+      "{} · device {} · {} {} · {}", file, device.device, with_commas(device.account.events),
+      device.account.events == 1 ? "event" : "events", verdict_text(device.account.verdict));
+}
+
+std::string moment_text(const DeviceReport& device) {
+  const PeakReport& report = device.report;
+  std::string text = device.after_event < 0
+                         ? std::string("before the first event")
+                         : fmt::format("after event {}",
+                                       with_commas(static_cast<std::uint64_t>(device.after_event)));
+  if (device.after_event >= 0 && report.peak_time_us > report.start_time_us) {
+    const auto elapsed = static_cast<double>(report.peak_time_us - report.start_time_us) / 1e6;
+    text += fmt::format(", at {:.2f} s", elapsed);
+  }
+  if (!report.peak_phase.empty()) text += fmt::format(", phase \"{}\"", report.peak_phase);
+  return text;
+}
+
+std::string device_text(const DeviceReport& device, const std::string& file,
+                        const ReportTextOptions& options) {
+  const PeakReport& report = device.report;
+  const DeviceAccount& account = device.account;
+  const bool is_peak = device.after_event == account.active_peak_after_event;
+  const Style style(options.color);
+  std::string text = style.bold(cut_to_width(heading(device, file), options.width)) + "\n\n";
+  text += fmt::format("{:<11}{} requested, {} blocks, {}\n", is_peak ? "peak" : "held",
+                      size_text(report.peak.bytes), with_commas(report.peak.blocks),
+                      moment_text(device));
+  text +=
+      fmt::format("{:<11}{} of it older than the trace, in {} blocks\n", "",
+                  size_text(device.before_trace.bytes), with_commas(device.before_trace.blocks));
+  text +=
+      fmt::format("{:<11}{} requested; {} reserved, of it {} cached\n", "at the end",
+                  size_text(report.end_active), size_text(account.reserved),
+                  size_text(static_cast<std::uint64_t>(std::max<std::int64_t>(account.cached, 0))));
+  if (report.peak.bytes > 0) {
+    text += '\n';
+    text += lines_table(report, options, style);
+    text += '\n';
+    if (options.call_tree) text += tree_table(report, options, style) + "\n";
+    text += share_row("by operation", report.by_operation, report.peak.bytes, options.width);
+    text += share_row("by label", report.by_label, report.peak.bytes, options.width);
+    text += share_row("by phase", report.by_phase, report.peak.bytes, options.width);
+  }
+  for (const Note& note : report.notes) text += wrapped(note.text, 2, options.width);
+  return text;
+}
+
+}  // namespace
+
+std::vector<DeviceReport> make_file_report(SnapshotFile& file, const Moment& moment,
+                                           std::optional<std::uint8_t> device) {
+  std::vector<DeviceReport> reports;
+  for (const DeviceAccount& account : make_account(file, device).devices) {
+    reports.push_back(report_device(file, account, moment));
+  }
+  return reports;
+}
+
+std::string file_report_text(const std::vector<DeviceReport>& devices, const std::string& file,
+                             const ReportTextOptions& options) {
+  ReportTextOptions fitted = options;
+  fitted.width = std::max<std::size_t>(options.width, 80);
+  if (devices.empty()) return file + ": no events and no segments\n";
+  std::string text;
+  for (const DeviceReport& device : devices) {
+    if (!text.empty()) text += '\n';
+    text += device_text(device, file, fitted);
+  }
+  return text;
+}
+
+std::string file_report_json(const std::vector<DeviceReport>& devices, const std::string& file) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const DeviceReport& device : devices) {
+    list.push_back({{"device", device.device},
+                    {"verdict", verdict_text(device.account.verdict)},
+                    {"after_event", device.after_event},
+                    {"level_bytes", device.level},
+                    {"is_peak", device.after_event == device.account.active_peak_after_event},
+                    {"reserved_at_end_bytes", device.account.reserved},
+                    {"cached_at_end_bytes", device.account.cached},
+                    {"residual_bytes", device.account.residual},
+                    {"before_trace",
+                     {{"bytes", device.before_trace.bytes},
+                      {"requested_bytes", device.before_trace.requested},
+                      {"blocks", device.before_trace.blocks}}},
+                    {"report", Json::parse(report_json(device.report))}});
+  }
+  const Json document{{"format", "strandline.file_report"},
+                      {"version", 1},
+                      {"file", file},
+                      {"measure", "requested"},
+                      {"devices", std::move(list)}};
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace strandline::snapshot

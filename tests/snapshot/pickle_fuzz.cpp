@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes: they are a snapshot whose books can be kept and whose report can be made, or a
+// FormatError. Nothing else may happen.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "strandline/core/error.h"
+#include "strandline/snapshot/accounting.h"
+#include "strandline/snapshot/file_report.h"
+#include "strandline/snapshot/pickle_writer.h"
+#include "strandline/snapshot/stack_groups.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace strandline::snapshot;
+  try {
+    SnapshotFile file = read_snapshot_bytes({reinterpret_cast<const char*>(data), size});
+    (void)account_json(make_account(file), "file");
+    const std::vector<DeviceReport> reports = make_file_report(file);
+    (void)file_report_text(reports, "file");
+    (void)file_report_json(reports, "file");
+    for (const DeviceReport& report : reports) (void)find_leaks(file, report.device);
+    (void)pickle_bytes(file.snapshot);
+  } catch (const strandline::FormatError&) {
+    return 0;
+  }
+  return 0;
+}
