@@ -7,7 +7,6 @@ us: same standard output, same traceback, same exit status.
 """
 
 import importlib
-import os
 import sys
 import traceback
 import types

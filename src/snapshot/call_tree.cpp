@@ -8,6 +8,9 @@
 namespace strandline::snapshot {
 namespace {
 
+/// What is called deeper is summed there: files may tell of stacks of any depth.
+constexpr std::size_t kDeepest = 256;
+
 class Tree {
  public:
   Tree(const Snapshot& snapshot, UserFrames& frames)
@@ -26,14 +29,15 @@ class Tree {
     }
   }
 
-  std::vector<CallNode> nodes(StackId parent) const {
+  std::vector<CallNode> nodes(StackId parent, std::size_t depth = 0) const {
     std::vector<CallNode> nodes;
+    if (depth == kDeepest) return nodes;
     for (const StackId stack : children_[parent.value]) {
       const FrameId frame = snapshot_.stacks.frame(stack);
       nodes.push_back({.frame = frames_.location(frame),
                        .is_users = frames_.is_users(frame),
                        .held = held_[stack.value],
-                       .children = this->nodes(stack)});
+                       .children = this->nodes(stack, depth + 1)});
     }
     // Equal ones by what they say, never by their numbers, which depend on what the ring holds.
     const auto key = [](const CallNode& node) {

@@ -138,9 +138,7 @@ def test_hooks_that_do_not_take_are_noticed_at_the_import_of_mlx():
 
 def test_run_says_that_hooks_did_not_take_and_lets_the_program_go_on(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import ctypes\n"
-        "real = ctypes.CDLL\n"
-        "ctypes.CDLL = lambda path, mode=0: real(path, mode=2)\n"
+        "import ctypes\nreal = ctypes.CDLL\nctypes.CDLL = lambda path, mode=0: real(path, mode=2)\n"
     )
     (tmp_path / "program.py").write_text(
         "import mlx.core as mx\nprint((mx.ones(3) + 1).sum().item())\n"

@@ -102,9 +102,7 @@ def test_the_snapshot_of_the_demo_is_taken_by_a_strict_official_reader(run_of_de
     assert max(curve) == report["peak"]["highest_requested_bytes"]
     official.replay_state_backwards(snapshot, 0)
     files = {
-        frame["filename"]
-        for event in snapshot["device_traces"][0]
-        for frame in event["frames"]
+        frame["filename"] for event in snapshot["device_traces"][0] for frame in event["frames"]
     }
     assert any(file.endswith(DEMO.name) for file in files)
     assert not any("strandline/" in file or "runpy" in file for file in files), (

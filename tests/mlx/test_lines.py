@@ -288,7 +288,8 @@ def test_wrapping_the_ring_changes_nothing_in_the_peak_report(recorded):
             mx.eval(v)
         mx.synchronize()
         report = json.loads(sl.memory_report().json())
-        tell(peak=report["peak"]["active_bytes"], cached=report["peak"]["cached_bytes"], by_op=report["by_operation"],
+        tell(peak=report["peak"]["active_bytes"], cached=report["peak"]["cached_bytes"],
+             by_op=report["by_operation"],
              by_line=[[row["bytes"], row["blocks"]] for row in report["by_line"]],
              overwritten=_native.counters()["events_overwritten"])
     """

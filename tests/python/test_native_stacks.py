@@ -82,6 +82,11 @@ def test_all_is_the_python_stack_then_ours(frames):
     assert [frame[:2] for frame in stack if is_python(frame)] == told
 
 
+def names_module_function(frame, name):
+    """A wheel's module is stripped: there it is known by its offset."""
+    return name in frame[1] or re.fullmatch(r"_native\.\S+\+0x[0-9a-f]+", frame[1]) is not None
+
+
 def test_all_is_merged_through_python_cpp_python_cpp(recording):
     sl.record_memory_events(stacks="all", max_entries=10_000)
 
@@ -103,10 +108,11 @@ def test_all_is_merged_through_python_cpp_python_cpp(recording):
             "innermost",
         ]
         outer, between, inner, last = re.fullmatch("(p+)(n+)(pp)(n+)", kinds).groups()
+        calling = stack[len(outer) :][: len(between)]
+        assert any(names_module_function(frame, "call_back") for frame in calling)
         assert any(
-            "call_back" in function for _, function, _ in stack[len(outer) :][: len(between)]
+            names_module_function(frame, "note_alloc_in_entry") for frame in stack[-len(last) :]
         )
-        assert any("note_alloc_in_entry" in function for _, function, _ in stack[-len(last) :])
 
 
 def test_none_takes_no_traceback(frames):

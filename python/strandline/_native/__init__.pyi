@@ -1,16 +1,14 @@
 """Native half of strandline; use the functions of the package instead."""
 
-from collections.abc import Sequence
 import types
+from collections.abc import Sequence
 
 from strandline._native import testing as testing
 
 version: str = ...
 
 def start(max_entries: int, min_size: int, stacks: str) -> None:
-    """
-    Switches recording on; `stacks` is a kind of stacks, empty for none.
-    """
+    """Switches recording on; `stacks` is a kind of stacks, empty for none."""
 
 def stop() -> None:
     """Switches recording off; events stay."""
@@ -257,6 +255,7 @@ class MemoryReport:
 
     @property
     def run(self) -> RunInfo: ...
+    def __str__(self) -> str: ...
     @property
     def peak(self) -> Held: ...
     @property
@@ -337,3 +336,27 @@ def take_snapshot() -> Snapshot:
 
 def snapshot_of_events(events: list[dict[str, object]]) -> Snapshot:
     """A snapshot of the events alone."""
+
+class SnapshotFile:
+    """A snapshot read from a file."""
+
+    def check_json(self, path: str) -> str:
+        """The books, by schema/check.schema.json."""
+
+    def report_json(self, path: str) -> str:
+        """What held the peak, by schema/file_report.schema.json."""
+
+    def report_text(self, path: str, top: int) -> str:
+        """The same for a terminal."""
+
+def read_snapshot(path: str) -> SnapshotFile:
+    """Reads a file; "-" for standard input."""
+
+def run_verb(arguments: Sequence[str]) -> int:
+    """Runs a verb on files as the command does; the exit status."""
+
+def is_file_verb(verb: str) -> bool:
+    """Whether the command has such a verb on files."""
+
+def file_verbs_help() -> str:
+    """One line a verb on files."""
