@@ -17,5 +17,6 @@ NB_MODULE(_native, m) {
   init_adapters(m);
   init_report(m);
   init_snapshot(m);
+  init_files(m);
   init_testing(m);
 }

@@ -14,6 +14,7 @@
 
 from . import _native
 from .errors import DeviceError, FormatError, OutOfMemoryError
+from .files import Snapshot
 from .labels import (
     annotate,
     get_memory_label,
@@ -46,6 +47,7 @@ __all__ = [
     "FormatError",
     "MemoryReport",
     "OutOfMemoryError",
+    "Snapshot",
     "__version__",
     "annotate",
     "capture_info",

@@ -8,11 +8,12 @@ USAGE = """\
 usage: strandline run [options] [--] script.py [argument ...]
        strandline run [options] -m module [argument ...]
        strandline info [--json]
+       strandline check | report | at | diff | leaks | events | convert FILE ...
 
   run    run a Python program, record its memory, report what held the peak
   info   versions, what is recorded here, and why something is not
 
-strandline run --help tells the options."""
+strandline VERB --help tells the options."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,13 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return info(words[1:])
     if verb in ("-h", "--help", "help"):
-        print(USAGE)
+        from .files import help_text
+
+        print(f"{USAGE}\n\nAnswers from snapshots, PyTorch's and ours:\n{help_text()}", end="")
         return 0
     if verb in ("-V", "--version"):
         from . import __version__
 
         print(f"strandline {__version__}")
         return 0
+    if verb:
+        from . import files
+
+        if files.is_verb(verb):
+            return files.run(words)
     got = f"unknown command {verb!r}" if verb else "no command given"
     print(f"strandline: {got}\n{USAGE}", file=sys.stderr)
     return 2
