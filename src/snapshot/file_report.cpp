@@ -97,7 +97,8 @@ DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, con
   snapshot.peak[kCapacity] = {
       .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(curve[index], 0)),
       .sequence = index == 0 ? 0 : last,
-      .time_us = index == 0 ? 0 : snapshot.events.time_us[last - 1]};
+      .time_us = index == 0 ? 0 : snapshot.events.time_us[last - 1],
+      .cached = std::nullopt};
   snapshot.peak[kRequested] = snapshot.peak[kCapacity];
   snapshot.phases = phases_of(file, device, curve);
   snapshot.counters = {};
