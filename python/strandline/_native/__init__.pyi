@@ -1,7 +1,7 @@
 """Native half of strandline; use the functions of the package instead."""
 
-import types
 from collections.abc import Sequence
+import types
 
 from strandline._native import testing as testing
 
