@@ -8,10 +8,13 @@ USAGE = """\
 usage: strandline run [options] [--] script.py [argument ...]
        strandline run [options] -m module [argument ...]
        strandline info [--json]
+       strandline symbolize BINARY ...
        strandline check | report | at | diff | leaks | events | convert FILE ...
 
   run    run a Python program, record its memory, report what held the peak
   info   versions, what is recorded here, and why something is not
+  symbolize
+         put names in place of module+offset in a text, from unstripped binaries
 
 strandline VERB --help tells the options."""
 
@@ -28,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .info import info
 
         return info(words[1:])
+    if verb == "symbolize":
+        from .symbolize import symbolize
+
+        return symbolize(words[1:])
     if verb in ("-h", "--help", "help"):
         from .files import help_text
 

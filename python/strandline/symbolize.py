@@ -21,7 +21,9 @@ BUILD_ID = re.compile(r"Build ID: ([0-9a-f]+)")
 
 def symbolize(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="strandline symbolize", allow_abbrev=False)
-    parser.add_argument("binaries", nargs="+", metavar="BINARY", help="unstripped program or library")
+    parser.add_argument(
+        "binaries", nargs="+", metavar="BINARY", help="unstripped program or library"
+    )
     parser.add_argument("-i", "--input", help="file to read, otherwise standard input")
     options = parser.parse_args(list(words))
     missing = [name for name in ("addr2line", "readelf") if shutil.which(name) is None]

@@ -33,7 +33,7 @@ struct PeakFacts {
   std::uint64_t bytes = 0;
   std::uint64_t sequence = 0;  ///< of the event that reached it; 0 when none did
   std::int64_t time_us = 0;
-  std::optional<std::uint64_t> cached;  ///< bytes kept for reuse then; none when nobody counted
+  std::optional<std::uint64_t> cached{};  ///< bytes kept for reuse then; none when nobody counted
 
   bool operator==(const PeakFacts&) const = default;
 };
