@@ -62,7 +62,8 @@ struct Peak {
   std::uint64_t bytes = 0;
   std::uint64_t sequence = 0;  ///< of the event that reached it
   std::uint64_t ticks = 0;
-  std::optional<std::uint64_t> cached{};  ///< bytes kept for reuse at that moment, where it is known
+  std::optional<std::uint64_t>
+      cached{};  ///< bytes kept for reuse at that moment, where it is known
 };
 
 class STRANDLINE_API LiveBlocks {
