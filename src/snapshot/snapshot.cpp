@@ -205,8 +205,8 @@ std::string validate_segment(const Snapshot& snapshot, std::size_t s) {
 }  // namespace
 
 const record::Layout& Snapshot::layout(LayoutId id) const noexcept {
-  static const record::Layout kNone;
-  return id && id.value <= layouts.size() ? layouts[id.value - 1] : kNone;
+  static const record::Layout none;
+  return id && id.value <= layouts.size() ? layouts[id.value - 1] : none;
 }
 
 std::pair<std::uint64_t, std::uint64_t> Snapshot::stream(StreamId id) const noexcept {

@@ -42,7 +42,7 @@ class RecorderFaults : public testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-#define CHECK_OR_EXIT(condition)                                                   \
+#define STRANDLINE_CHECK_OR_EXIT(condition)                                        \
   do {                                                                             \
     if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
@@ -53,7 +53,8 @@ class RecorderFaults : public testing::Test {
 // Everything a program's own calls can reach, over enough lives to make every table grow.
 void use_the_recorder(std::uint64_t rounds) {
   Recorder& r = recorder();
-  static const std::string& kName = *new std::string("a name too long to lie inside of a string");
+  static const std::string& long_name =
+      *new std::string("a name too long to lie inside of a string");
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     const std::uint64_t address = i * 64;
     r.note_alloc({.address = address, .size = 100, .requested = 90});
@@ -63,7 +64,7 @@ void use_the_recorder(std::uint64_t rounds) {
     if (i % 2 == 0) r.leave({i});
     if (i % 3 == 0) r.note_free({.address = address});
     r.note_segment(Action::cache_to_device, address, 1, {}, {}, 0);
-    if (i % 8 == 0) r.end_phase(r.begin_phase(kName));
+    if (i % 8 == 0) r.end_phase(r.begin_phase(long_name));
     r.mark_snapshot();
   }
 }
@@ -75,12 +76,12 @@ void expect_sums_hold(const Cut& cut) {
     size += block.size;
     requested += block.requested;
   }
-  CHECK_OR_EXIT(cut.active[0] == size);
-  CHECK_OR_EXIT(cut.active[1] == requested);
+  STRANDLINE_CHECK_OR_EXIT(cut.active[0] == size);
+  STRANDLINE_CHECK_OR_EXIT(cut.active[1] == requested);
   for (std::size_t m = 0; m < kMeasureCount; ++m) {
     std::uint64_t at_peak = 0;
     for (const LiveBlock& block : cut.peak_set[m]) at_peak += m == 0 ? block.size : block.requested;
-    CHECK_OR_EXIT(cut.peak[m].bytes == at_peak);
+    STRANDLINE_CHECK_OR_EXIT(cut.peak[m].bytes == at_peak);
   }
 }
 
@@ -102,19 +103,19 @@ Outcome fail_at(int n) {
   const std::uint64_t live_before = recorder().cut().live.size();
   use_the_recorder(5);
   if (failed) {
-    CHECK_OR_EXIT(!recording());
-    CHECK_OR_EXIT(!tracking());
-    CHECK_OR_EXIT(recorder().fault() == "std::bad_alloc");
-    CHECK_OR_EXIT(recorder().cut().fault == "std::bad_alloc");
-    CHECK_OR_EXIT(recorder().cut().live.size() == live_before);
+    STRANDLINE_CHECK_OR_EXIT(!recording());
+    STRANDLINE_CHECK_OR_EXIT(!tracking());
+    STRANDLINE_CHECK_OR_EXIT(recorder().fault() == "std::bad_alloc");
+    STRANDLINE_CHECK_OR_EXIT(recorder().cut().fault == "std::bad_alloc");
+    STRANDLINE_CHECK_OR_EXIT(recorder().cut().live.size() == live_before);
     try {
       recorder().start();
-      CHECK_OR_EXIT(!"start after a fault must throw");
+      STRANDLINE_CHECK_OR_EXIT(false);  // start after a fault must throw
     } catch (const InternalError& error) {
-      CHECK_OR_EXIT(std::string(error.what()).find("off for good; got std::bad_alloc") !=
-                    std::string::npos);
+      STRANDLINE_CHECK_OR_EXIT(std::string(error.what()).find("off for good; got std::bad_alloc") !=
+                               std::string::npos);
     }
-    CHECK_OR_EXIT(!recording());
+    STRANDLINE_CHECK_OR_EXIT(!recording());
   }
   expect_sums_hold(recorder().cut());
   return failed ? Outcome::turned_off : Outcome::none_failed;
@@ -125,14 +126,14 @@ void fail_at_every_allocation() {
   int swallowed = 0;
   for (int n = 0;; ++n) {
     const pid_t child = fork();
-    CHECK_OR_EXIT(child >= 0);
+    STRANDLINE_CHECK_OR_EXIT(child >= 0);
     if (child == 0) std::_Exit(static_cast<int>(fail_at(n)));
     int status = 0;
-    CHECK_OR_EXIT(waitpid(child, &status, 0) == child);
+    STRANDLINE_CHECK_OR_EXIT(waitpid(child, &status, 0) == child);
     const int outcome = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (outcome == static_cast<int>(Outcome::none_failed)) break;
     if (outcome == static_cast<int>(Outcome::went_on)) {
-      CHECK_OR_EXIT(++swallowed <= 3);  // what a thread's first capture may need
+      STRANDLINE_CHECK_OR_EXIT(++swallowed <= 3);  // what a thread's first capture may need
       continue;
     }
     if (outcome != static_cast<int>(Outcome::turned_off)) {
@@ -141,7 +142,7 @@ void fail_at_every_allocation() {
     }
     ++failures;
   }
-  CHECK_OR_EXIT(failures > 10);  // the tables did grow
+  STRANDLINE_CHECK_OR_EXIT(failures > 10);  // the tables did grow
   std::_Exit(0);
 }
 
@@ -154,15 +155,15 @@ void refuse_address_space() {
   recorder().start({.max_entries = 100});
   recorder().note_alloc({.address = 64, .size = 1, .requested = 1});
   const rlimit limit{.rlim_cur = 4ULL << 30, .rlim_max = 4ULL << 30};
-  CHECK_OR_EXIT(setrlimit(RLIMIT_AS, &limit) == 0);
+  STRANDLINE_CHECK_OR_EXIT(setrlimit(RLIMIT_AS, &limit) == 0);
   try {
     recorder().start({.max_entries = 1ULL << 32});
-    CHECK_OR_EXIT(!"256 GiB in a process of 4 must be refused");
+    STRANDLINE_CHECK_OR_EXIT(false);  // 256 GiB in a process of 4 must be refused
   } catch (const OutOfMemory& error) {
-    CHECK_OR_EXIT(error.requested == 64ULL << 32);
+    STRANDLINE_CHECK_OR_EXIT(error.requested == 64ULL << 32);
   }
-  CHECK_OR_EXIT(recording());
-  CHECK_OR_EXIT(recorder().cut().events.size() == 1);
+  STRANDLINE_CHECK_OR_EXIT(recording());
+  STRANDLINE_CHECK_OR_EXIT(recorder().cut().events.size() == 1);
   std::_Exit(0);
 }
 
@@ -176,28 +177,29 @@ TEST_F(RecorderFaults, AreNoneWhereTheRingCannotBeHad) {
 
 void use_everything_in_a_forked_child() {
   alarm(20);  // a lock that nobody holds any more would never be given
-  CHECK_OR_EXIT(!recording());
-  CHECK_OR_EXIT(!tracking());
+  STRANDLINE_CHECK_OR_EXIT(!recording());
+  STRANDLINE_CHECK_OR_EXIT(!tracking());
   use_the_recorder(3);
   Recorder& r = recorder();
   try {
     r.start();
-    CHECK_OR_EXIT(!"start in a forked child must throw");
+    STRANDLINE_CHECK_OR_EXIT(false);  // start in a forked child must throw
   } catch (const InternalError& error) {
-    CHECK_OR_EXIT(std::string(error.what()).find("got a forked process") != std::string::npos);
+    STRANDLINE_CHECK_OR_EXIT(std::string(error.what()).find("got a forked process") !=
+                             std::string::npos);
   }
-  CHECK_OR_EXIT(!recording());
+  STRANDLINE_CHECK_OR_EXIT(!recording());
   r.stop();
   r.reset_peak();
   r.options();
   r.counters();
-  CHECK_OR_EXIT(r.fault().empty());
+  STRANDLINE_CHECK_OR_EXIT(r.fault().empty());
   r.cut();
   r.clear_history(Recorder::ClearTables::yes);
   r.flush_sinks();
   r.remove_sink(nullptr);
-  CHECK_OR_EXIT(static_cast<bool>(r.tables().ops.intern("in the child")));
-  CHECK_OR_EXIT(static_cast<bool>(r.tables().layouts.intern({}, Dtype::int8)));
+  STRANDLINE_CHECK_OR_EXIT(static_cast<bool>(r.tables().ops.intern("in the child")));
+  STRANDLINE_CHECK_OR_EXIT(static_cast<bool>(r.tables().layouts.intern({}, Dtype::int8)));
   r.tables().streams.intern(77);
   const RawFrame frame{.code = 1};
   r.tables().tracebacks.insert({}, {&frame, 1}, false);
