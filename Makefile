@@ -41,6 +41,7 @@ test-full: test ## the fast tests, then the long ones and both sanitizers
 	@tools/run_pytest.sh -m full
 
 bench: setup ## run every bench/<question>/run in turn
+	@tools/setup.sh --system --bench
 	@cmake --preset release >/dev/null && cmake --build --preset release --parallel $(JOBS)
 	@tools/run_benches.sh
 

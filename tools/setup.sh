@@ -3,9 +3,10 @@
 #   1. Debian or Ubuntu packages, through apt (with sudo when not root);
 #   2. build/venv: a CPython 3.11 to 3.13 that has its headers, with tools/requirements.txt;
 #   3. our own package in it, again whenever a source of it changed.
-# Usage: tools/setup.sh [--system | --venv] [--lint]
+# Usage: tools/setup.sh [--system | --venv] [--lint] [--bench]
 #   --system   only step 1          --venv   only steps 1 and 2
 #   --lint     step 1 also brings clang and clang-tidy
+#   --bench    step 1 also brings valgrind, which counts instructions
 # The interpreter may be chosen with PYTHON=/path/to/python.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -24,6 +25,7 @@ SYSTEM_NEEDS=(
   "header:gmock/gmock.h|libgmock-dev" "header:benchmark/benchmark.h|libbenchmark-dev"
 )
 LINT_NEEDS=("command:clang++|clang" "command:clang-tidy|clang-tidy")
+BENCH_NEEDS=("command:valgrind|valgrind")
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -154,6 +156,7 @@ main() {
       --system) steps=1 ;;
       --venv) steps=2 ;;
       --lint) needs+=("${LINT_NEEDS[@]}") ;;
+      --bench) needs+=("${BENCH_NEEDS[@]}") ;;
       *) die "unknown argument $argument" ;;
     esac
   done
