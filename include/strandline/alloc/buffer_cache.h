@@ -39,13 +39,13 @@ class STRANDLINE_API BufferCache {
     std::uint64_t count = 0;
   };
 
-  /// `page_bytes` > 0 is the unit of the waste rule, see `fit_limit`.
+  /// `page_bytes` > 0 is the unit of the waste rule, see `serves`; InvalidArgument when it is 0.
   explicit BufferCache(std::uint64_t page_bytes);
 
-  /// A request is served by sizes below this: twice itself, and itself and two pages.
-  [[nodiscard]] std::uint64_t fit_limit(std::uint64_t size) const noexcept {
-    const std::uint64_t slack = size < two_pages_ ? size : two_pages_;
-    return size + slack < size ? UINT64_MAX : size + slack;
+  /// Whether a buffer of `size` may serve a request of `wanted` bytes: it is large enough, smaller
+  /// than twice as large, and wastes less than two pages.
+  [[nodiscard]] bool serves(std::uint64_t size, std::uint64_t wanted) const noexcept {
+    return size >= wanted && size - wanted < (wanted < two_pages_ ? wanted : two_pages_);
   }
 
   /// Makes room for so many entries in all, so that `try_put`, which is on free paths, finds some.
@@ -55,7 +55,7 @@ class STRANDLINE_API BufferCache {
 
   /// Keeps a buffer. False, and nothing happens, when `reserve` did not make room or the size is 0.
   [[nodiscard]] bool try_put(const Entry& entry) noexcept;
-  /// Removes and returns the smallest entry of at least `size` and below `fit_limit(size)`.
+  /// Removes and returns the smallest entry of at least `size` bytes, if it serves.
   [[nodiscard]] std::optional<Entry> take(std::uint64_t size) noexcept;
   /// Removes and returns the least recently freed.
   [[nodiscard]] std::optional<Entry> take_oldest() noexcept;

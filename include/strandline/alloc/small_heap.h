@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of one size, cut from regions of one size that the caller obtained: for blocks so small
-// that a device allocation each would waste most of it. Addresses only, no memory; not synchronised.
+// that a device allocation each would waste most of it. Addresses only, no memory; not
+// synchronised.
 //
 //   region  [slot|slot|slot| never used yet ...]     a slot is taken, free, or was never used
 //
@@ -117,8 +118,8 @@ class STRANDLINE_API SmallHeap {
   std::uint64_t region_bytes_;
   std::uint64_t slots_per_region_ = 0;
   std::uint64_t taken_ = 0;
-  Index open_ = kNone;     // first region with a free slot
-  Index unused_ = kNone;   // first state without a region
+  Index open_ = kNone;          // first region with a free slot
+  Index unused_ = kNone;        // first state without a region
   mutable Index last_ = kNone;  // region found last
   std::vector<State> regions_;
   std::vector<Place> by_base_;  // sorted
