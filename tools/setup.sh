@@ -103,7 +103,7 @@ make_venv() {
     python=$(find_python) || die "no CPython 3.11 to 3.13 with headers; set PYTHON=/path/to/python"
   fi
   say "venv: $("$python" --version) ($python) in $VENV"
-  rm -rf "$VENV"
+  rm -rf "$VENV" build/wheel
   "$python" -m venv "$VENV"
 }
 
@@ -142,7 +142,8 @@ install_package() {
   fi
   say "package: building and installing strandline (log: build/package.log)"
   if ! CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$VENV/bin/python" -m pip install --disable-pip-version-check \
-      --no-build-isolation --no-deps --force-reinstall --verbose . >build/package.log 2>&1; then
+      --no-build-isolation --no-deps --force-reinstall --verbose \
+      --config-settings=cmake.define.STRANDLINE_WERROR=ON . >build/package.log 2>&1; then
     tail -n 60 build/package.log >&2
     die "the package did not build"
   fi
