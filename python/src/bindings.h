@@ -29,6 +29,8 @@ void init_adapters(nb::module_& m);
 void init_report(nb::module_& m);
 void init_snapshot(nb::module_& m);
 void init_files(nb::module_& m);
+void init_memory(nb::module_& m);
+void init_sim(nb::module_& m);
 void init_testing(nb::module_& m);
 
 /// A str of bytes that should be UTF-8; others are replaced. Throws nb::python_error.

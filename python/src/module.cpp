@@ -18,5 +18,7 @@ NB_MODULE(_native, m) {
   init_report(m);
   init_snapshot(m);
   init_files(m);
+  init_memory(m);
+  init_sim(m);
   init_testing(m);
 }

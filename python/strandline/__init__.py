@@ -12,7 +12,8 @@
     sl.dump_snapshot("out.pickle")  # for docs.pytorch.org/memory_viz
 """
 
-from . import _native
+from . import _native, sim
+from ._native import Buffer
 from .errors import DeviceError, FormatError, OutOfMemoryError
 from .files import Snapshot
 from .labels import (
@@ -41,6 +42,7 @@ from .snapshots import MemoryReport, dump_snapshot, memory_report
 __version__: str = _native.version
 
 __all__ = [
+    "Buffer",
     "CaptureInfo",
     "DeviceError",
     "Event",
@@ -65,5 +67,6 @@ __all__ = [
     "record_memory_events",
     "reset_peak_memory",
     "set_memory_label",
+    "sim",
     "traceback_of",
 ]

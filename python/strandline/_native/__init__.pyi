@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 import types
 
-from strandline._native import testing as testing
+from strandline._native import sim as sim, testing as testing
 
 version: str = ...
 
@@ -360,3 +360,37 @@ def is_file_verb(verb: str) -> bool:
 
 def file_verbs_help() -> str:
     """One line a verb on files."""
+
+class Buffer:
+    """
+    Memory of a device or an allocator, given back by `free` or with the last reference.
+
+    memoryview(buffer) and numpy.frombuffer(buffer, dtype) see its bytes without a copy. While
+    they do, `free` raises BufferError, and the simulation takes the bytes as written.
+    """
+
+    @property
+    def address(self) -> int:
+        """Where it starts."""
+
+    @property
+    def size(self) -> int:
+        """The bytes it occupies."""
+
+    @property
+    def requested_size(self) -> int:
+        """The bytes asked for."""
+
+    @property
+    def is_live(self) -> bool:
+        """False once it was freed."""
+
+    def free(self) -> bool:
+        """
+        Gives the memory back; False when the device refused and the buffer lives on.
+
+        Raises ValueError when it was freed before, BufferError while it is looked at.
+        """
+
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
