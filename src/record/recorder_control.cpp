@@ -22,7 +22,12 @@ void Recorder::start(const RecordOptions& options) {
     flush_sinks();
   }
   const ClockAnchor anchor = clock_anchor();
+  // What providers did not tell while off becomes live before the first event can end it.
+  InitialState initial;
+  const ProvidersLock providers;
+  providers.begin_recording(initial);
   const LockGuard guard(mutex_);
+  add_initial(initial);
   if (fresh != nullptr) {
     // Numbers go on: blocks that live on remember those of their events.
     if (ring_ != nullptr) fresh->continue_from(ring_->next_sequence());
@@ -42,6 +47,18 @@ void Recorder::start(const RecordOptions& options) {
   Mode mode = Mode::off;
   detail::g_mode.compare_exchange_strong(mode, Mode::on, std::memory_order_relaxed);
   if (mode == Mode::dead) refuse_start();  // a fault on another thread, meanwhile
+}
+
+void Recorder::add_initial(const InitialState& initial) {
+  for (const InitialBlock& block : initial.blocks) {
+    live_.add({.address = block.address,
+               .size = block.size,
+               .requested = block.requested,
+               .stream = block.stream,
+               .pool = block.pool,
+               .device = block.device});
+  }
+  live_.add_cached(initial.cached_bytes);
 }
 
 void Recorder::refuse_start() const {

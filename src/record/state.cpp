@@ -71,4 +71,8 @@ void ProvidersLock::collect(std::vector<SegmentState>& segments) const {
   for (const StateProvider* provider : locked_) provider->collect_segments(segments);
 }
 
+void ProvidersLock::begin_recording(InitialState& state) const {
+  for (StateProvider* provider : locked_) provider->begin_recording(state);
+}
+
 }  // namespace strandline::record

@@ -72,8 +72,9 @@ class STRANDLINE_API Allocator {
   /// exceeds the device's, and for a stream that is not the device's.
   [[nodiscard]] Buffer malloc(std::uint64_t bytes, const MallocOptions& options = {});
   /// Takes back what malloc gave; null does nothing. What is unknown (freed before, foreign, of
-  /// another allocator, wrapped) stays as it is, and is counted and logged.
-  void free(Buffer buffer) noexcept { (void)try_free(buffer); }
+  /// another allocator, wrapped) stays as it is, is counted, and fails an assertion of debug
+  /// builds.
+  void free(Buffer buffer) noexcept;
   /// The same, and says how it ended.
   device::FreeStatus try_free(Buffer buffer) noexcept;
 
@@ -99,7 +100,8 @@ class STRANDLINE_API Allocator {
   device::FreeStatus release(Buffer buffer) noexcept;
 
   [[nodiscard]] Limits limits() const;
-  // Each takes effect at once and returns what was set before. Memory already handed out stays.
+  // Each returns what was set before and takes effect at once, that of buffers when the next one is
+  // needed. Memory already handed out stays.
   MemoryLimit set_memory_limit(std::uint64_t bytes, LimitRule rule = LimitRule::guideline);
   std::uint64_t set_cache_limit(std::uint64_t bytes);
   /// InvalidArgument past Facts::working_set_bytes. Does nothing and returns 0 where the device or

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocator that is meant when none is named: one for each device, changeable at any time.
-// Buffers return to the allocator they came from, so one that was replaced is kept until its last
-// buffer is back. Any thread.
+// Buffers return to the allocator they came from, so one that was replaced is kept, with an empty
+// cache, until reset_default_allocator of its device. Any thread.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ namespace strandline::alloc {
 /// refused with InvalidArgument.
 STRANDLINE_API std::shared_ptr<Allocator> set_default_allocator(
     std::shared_ptr<Allocator> allocator);
-/// Ends the device's default, before the device ends; returns it. The host device gets a
-/// HostAllocator again on the next use.
+/// Ends the device's default and lets go of those before it; returns it, null for none. To be
+/// called before the device ends. The host device gets a HostAllocator again on the next use.
 STRANDLINE_API std::shared_ptr<Allocator> reset_default_allocator(const device::Device& device);
 
 }  // namespace strandline::alloc

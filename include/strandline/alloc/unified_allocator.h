@@ -8,6 +8,9 @@
 //   cache limit   the memory limit at the start; does not follow it later
 //   wired limit   0; heaps and buffers are wired as they come while they fit, stay so while cached,
 //                 and wait otherwise until the limit rises (ResidencySet)
+//
+// The working set is the device's; where that is below a quarter of the device, as the host's limit
+// of locked memory can be, three quarters of the device stand in for it in the first three.
 #pragma once
 
 #include <cstdint>

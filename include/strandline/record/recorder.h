@@ -207,6 +207,7 @@ class STRANDLINE_API Recorder {
   void write_annotation(const LiveBlock& block) STRANDLINE_REQUIRES(mutex_);
   void bind_unlocked(std::uint64_t address, ArrayKey array, const Holder& holder)
       STRANDLINE_REQUIRES(mutex_);
+  void add_initial(const InitialState& initial) STRANDLINE_REQUIRES(mutex_);
   void fill_cut(Cut& cut, Events events) STRANDLINE_REQUIRES(mutex_);
   Counters counters_unlocked() const STRANDLINE_REQUIRES(mutex_);
   ClockAnchor cut_anchor_first() const STRANDLINE_EXCLUDES(mutex_);

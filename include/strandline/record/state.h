@@ -44,6 +44,20 @@ struct SegmentState {
   bool operator==(const SegmentState&) const = default;
 };
 
+/// What was there when recording began.
+struct InitialBlock {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t requested = 0;
+  StreamId stream{};
+  PoolId pool{};
+  std::uint8_t device = 0;
+};
+struct InitialState {
+  std::vector<InitialBlock> blocks;
+  std::uint64_t cached_bytes = 0;
+};
+
 class STRANDLINE_API StateProvider {
  public:
   virtual ~StateProvider() = default;
@@ -55,6 +69,10 @@ class STRANDLINE_API StateProvider {
   /// allocators, and the cached buffers of whole-buffer allocators (live whole buffers are known
   /// to the recorder). Called between the two above.
   virtual void collect_segments(std::vector<SegmentState>& segments) const = 0;
+  /// Recording is about to be switched on. A provider that tells the recorder nothing while it is
+  /// off appends its live blocks, and the bytes it keeps for reuse, that it has not told of; from
+  /// now on it tells what becomes of them. Called between the first two.
+  virtual void begin_recording(InitialState& /*state*/) {}
 };
 
 /// Registers for the life of the process; null is refused with InvalidArgument.
@@ -70,6 +88,7 @@ class STRANDLINE_API ProvidersLock {
   ProvidersLock& operator=(const ProvidersLock&) = delete;
 
   void collect(std::vector<SegmentState>& segments) const;
+  void begin_recording(InitialState& state) const;
 
  private:
   std::vector<StateProvider*> locked_;
