@@ -77,13 +77,14 @@ class RecorderSinks : public RecorderTest {
 TEST_F(RecorderSinks, GetEveryEventOnceAndInOrder) {
   start(1'000'000);
   const auto sink = add<KeepingSink>();
-  for (std::uint64_t i = 1; i <= 200'000; ++i) {
+  constexpr std::uint64_t kEvents = kSanitized ? 20'000 : 200'000;
+  for (std::uint64_t i = 1; i <= kEvents; ++i) {
     alloc(i * 64, i);
-    if (i % 50'000 == 0) recorder().flush_sinks();
+    if (i % (kEvents / 4) == 0) recorder().flush_sinks();
   }
   recorder().flush_sinks();
   const Cut cut = recorder().cut();
-  EXPECT_EQ(sink->events(), cut.events);
+  EXPECT_TRUE(sink->events() == cut.events);
   const std::vector<std::uint64_t> numbers = sink->numbers();
   ASSERT_EQ(numbers.size(), cut.events.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
