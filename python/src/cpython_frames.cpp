@@ -23,8 +23,16 @@
 namespace strandline::python {
 
 using record::Fingerprint;
+using record::FrameListBuilder;
 using record::kMaxFrames;
 using record::RawFrame;
+
+namespace {
+
+// No further out in a stack than this: a program whose recursion runs away shall not wait for us.
+constexpr std::size_t kMostSeen = 4096;
+
+}  // namespace
 
 PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept {
   PyThreadState* thread = current_thread_state();
@@ -34,22 +42,23 @@ PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept {
 
 void list_frames_by_api(PyThreadState* thread, const PyCodeObject* entry, std::uint16_t source,
                         FrameList& list) noexcept {
+  FrameListBuilder builder(list);
   PyFrameObject* frame = PyThreadState_GetFrame(thread);
   while (frame != nullptr) {
     // The frame is being executed and keeps its code: the reference can go at once.
     PyCodeObject* code = PyFrame_GetCode(frame);
     Py_DECREF(code);
-    list.truncated = list.count == kMaxFrames && code != entry;
-    if (code == entry || list.truncated) break;
-    list.addresses[list.count] = nullptr;
-    list.frames[list.count++] = {.code = reinterpret_cast<std::uintptr_t>(code),
-                                 .offset = static_cast<std::uint32_t>(PyFrame_GetLasti(frame)),
-                                 .source = source};
+    if (code == entry || builder.count() == kMostSeen) break;
+    builder.add({.code = reinterpret_cast<std::uintptr_t>(code),
+                 .offset = static_cast<std::uint32_t>(PyFrame_GetLasti(frame)),
+                 .source = source},
+                nullptr);
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = back;
   }
   Py_XDECREF(frame);
+  builder.finish();
 }
 
 #if STRANDLINE_READS_FRAMES
@@ -128,48 +137,25 @@ constexpr std::array<Multipliers, kMaxFrames> make_multipliers() noexcept {
 }
 alignas(64) constexpr std::array<Multipliers, kMaxFrames> kMultipliers = make_multipliers();
 
-constexpr std::size_t kUnrolled = 16;
-static_assert(kMaxFrames % kUnrolled == 0);
+const InterpreterFrame* as_frame(const void* frame) noexcept {
+  return static_cast<const InterpreterFrame*>(frame);
+}
 
-struct KeySums {
-  const InterpreterFrame* frame;
-  std::uint64_t low;  // which frames are listed depends on the entry: they start from it
-  std::uint64_t high;
-  std::size_t count = 0;
+// Hides where a value comes from: the compiler must not put in its place an equal one that is
+// known later.
+const void* opaque(const void* value) noexcept {
+  asm("" : "+r"(value));  // NOLINT(hicpp-no-assembler)
+  return value;
+}
 
-  // False at the end of the stack.
-  __attribute__((always_inline)) bool add(const Multipliers& position) noexcept {
-    const std::uintptr_t ip = ip_of(frame);
-    low += ip * position.low;
-    high += ip * position.high;
-    frame = frame->previous;
-    ++count;
-    return frame != nullptr;
-  }
-  // One branch a frame, each at an address of its own, so that the end of a stack is predicted.
-  template <std::size_t... Index>
-  void add_unrolled(std::index_sequence<Index...>) noexcept {
-    const Multipliers* positions = &kMultipliers[count];
-    (void)(add(positions[Index]) && ...);
-  }
-};
+const void* const kNoFrame = reinterpret_cast<const void*>(1);
 
-// More frames than the multipliers reach: which are shown is counted exactly, as `list_frames`
-// does.
-__attribute__((noinline, cold)) Fingerprint key_of_deep_stack(const InterpreterFrame* frame,
+// More frames than the multipliers reach: the stack is known by the frames it shows.
+__attribute__((noinline, cold)) Fingerprint key_of_deep_stack(PyThreadState* thread,
                                                               CodeRange entry) noexcept {
-  Fingerprint key{.low = 0xC2B2AE3D27D4EB4FULL, .high = 0x165667B19E3779F9ULL};
-  std::size_t shown = 0;
-  for (; frame != nullptr && !entry.contains(ip_of(frame)); frame = frame->previous) {
-    const bool hidden = is_hidden(frame);
-    if (!hidden && shown == kMaxFrames) {
-      key.add(shown, 1);
-      break;
-    }
-    key.add(ip_of(frame), 0);
-    if (!hidden) ++shown;
-  }
-  return key;
+  FrameList list;
+  list_frames(thread, entry, 0, list);
+  return fingerprint_of(list.span(), list.truncated);
 }
 
 }  // namespace
@@ -186,15 +172,88 @@ CodeRange instructions_of(PyCodeObject* code) noexcept {
           .size = (static_cast<std::uintptr_t>(Py_SIZE(code)) + 1) * unit};
 }
 
-Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept {
-  KeySums sums{.frame = innermost(thread), .low = entry.begin, .high = entry.begin};
-  while (sums.frame != nullptr) {
-    if (sums.count == kMaxFrames) return key_of_deep_stack(innermost(thread), entry);
-    sums.add_unrolled(std::make_index_sequence<kUnrolled>{});
+// One branch a frame, each at an address of its own, so that the end of a stack is predicted.
+template <std::size_t... Index>
+__attribute__((always_inline)) inline std::size_t StackMemo::count_unchanged(
+    const Known* known, std::index_sequence<Index...>) noexcept {
+  std::size_t count = 0;
+  const auto is_unchanged = [](const Known& here, const Known& next) noexcept {
+    const InterpreterFrame* frame = as_frame(opaque(here.frame));
+    return frame->previous == next.frame && ip_of(frame) == here.ip;
+  };
+  (void)((is_unchanged(known[Index], known[Index + 1]) && ++count != 0) && ...);
+  return count;
+}
+
+// False when the frames lie elsewhere. A frame is only read when the one before it, or the thread,
+// has just told that it is the next.
+bool StackMemo::follow(const void* first) noexcept {
+  if (count_ == 0 || known_[0].frame != first) return false;
+  for (std::size_t i = 0;;) {
+    const std::size_t unchanged =
+        count_unchanged(&known_[i], std::make_index_sequence<kUnrolled>{});
+    i += unchanged;
+    if (unchanged == kUnrolled) continue;
+    const InterpreterFrame* frame = as_frame(known_[i].frame);
+    if (const std::uintptr_t change = ip_of(frame) - known_[i].ip; change != 0) {
+      low_ += change * kMultipliers[i].low;
+      high_ += change * kMultipliers[i].high;
+      known_[i].ip += change;
+    }
+    if (++i == count_) return frame->previous == nullptr;
+    if (frame->previous != known_[i].frame) return false;
   }
+}
+
+struct StackMemo::Walk {
+  const InterpreterFrame* frame;
+  std::uint64_t low;
+  std::uint64_t high;
+  std::size_t count = 0;
+
+  // False at the end of the stack.
+  __attribute__((always_inline)) bool add(const Multipliers& position, Known& known) noexcept {
+    const std::uintptr_t ip = ip_of(frame);
+    low += ip * position.low;
+    high += ip * position.high;
+    known = {.frame = frame, .ip = ip};
+    frame = frame->previous;
+    ++count;
+    return frame != nullptr;
+  }
+  template <std::size_t... Index>
+  __attribute__((always_inline)) void add_unrolled(Known* known,
+                                                   std::index_sequence<Index...>) noexcept {
+    const Multipliers* positions = &kMultipliers[count];
+    (void)(add(positions[Index], known[Index]) && ...);
+  }
+};
+
+// Learns the stack; false when it is deeper than the multipliers reach.
+bool StackMemo::walk(const void* first) noexcept {
+  static_assert(kMaxFrames % kUnrolled == 0);
+  Walk sums{.frame = as_frame(first), .low = entry_, .high = entry_};
+  while (sums.frame != nullptr && sums.count < kMaxFrames) {
+    sums.add_unrolled(&known_[sums.count], std::make_index_sequence<kUnrolled>{});
+  }
+  const bool is_whole = sums.frame == nullptr;
+  known_[sums.count] = {.frame = kNoFrame, .ip = 0};
+  count_ = is_whole ? sums.count : 0;
+  low_ = sums.low;
+  high_ = sums.high;
+  return is_whole;
+}
+
+Fingerprint StackMemo::key_of_stack(PyThreadState* thread, CodeRange entry) noexcept {
+  const void* frame = innermost(thread);
+  if (entry.begin != entry_) {
+    entry_ = entry.begin;
+    count_ = 0;
+  }
+  if (!follow(frame) && !walk(frame)) return key_of_deep_stack(thread, entry);
   // The length, and the high bits, which know most, down to where the table looks.
-  Fingerprint key{.low = sums.low ^ (sums.low >> 32), .high = sums.high ^ (sums.high >> 32)};
-  key.add(sums.count, 0);
+  Fingerprint key{.low = low_ ^ (low_ >> 32), .high = high_ ^ (high_ >> 32)};
+  key.add(count_, 0);
   return key;
 }
 
@@ -210,22 +269,23 @@ std::uintptr_t innermost_ip(PyThreadState* thread, CodeRange entry) noexcept {
 
 void list_frames(PyThreadState* thread, CodeRange entry, std::uint16_t source,
                  FrameList& list) noexcept {
+  FrameListBuilder builder(list);
   const InterpreterFrame* frame = innermost(thread);
   for (; frame != nullptr && !entry.contains(ip_of(frame)); frame = frame->previous) {
     list.ambiguous = list.ambiguous || shows_by_owner(frame);
     if (is_hidden(frame)) continue;
-    list.truncated = list.count == kMaxFrames;
-    if (list.truncated) break;
+    if (builder.count() == kMostSeen) break;
     PyCodeObject* code = code_of(frame);
-    list.addresses[list.count] = frame;
     // Before the first instruction the public API says -1.
     const std::uintptr_t begin = code_begin(code);
     const std::uint32_t offset = ip_of(frame) < begin
                                      ? static_cast<std::uint32_t>(-1)
                                      : static_cast<std::uint32_t>(ip_of(frame) - begin);
-    list.frames[list.count++] = {
-        .code = reinterpret_cast<std::uintptr_t>(code), .offset = offset, .source = source};
+    builder.add(
+        {.code = reinterpret_cast<std::uintptr_t>(code), .offset = offset, .source = source},
+        frame);
   }
+  builder.finish();
 }
 
 #else  // every stack comes from the public API
@@ -244,7 +304,7 @@ const char* frames_unreadable() noexcept {
 CodeRange instructions_of(PyCodeObject*) noexcept {
   return {};
 }
-Fingerprint key_of_stack(PyThreadState*, CodeRange) noexcept {
+Fingerprint StackMemo::key_of_stack(PyThreadState*, CodeRange) noexcept {
   return {};
 }
 const void* current_frame(PyThreadState*) noexcept {

@@ -11,7 +11,9 @@
 // All of this is for the thread that runs it, which holds the interpreter lock.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include <Python.h>
 
@@ -37,8 +39,38 @@ const char* frames_unreadable() noexcept;
 /// not shutting down. Null otherwise.
 PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept;
 
-/// Identity of the stack; equal for equal stacks. At most about 1 ns a frame.
-record::Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept;
+/// The frames of the stack whose key was asked for last. Frames lie on a stack of their own, so the
+/// next capture mostly finds the same ones in the same places: with their addresses known
+/// beforehand, it need not wait for each frame to tell where the next one is. All is compared again
+/// from the innermost frame outward; nothing is believed. One for all threads, under the
+/// interpreter lock.
+class StackMemo {
+ public:
+  /// Identity of the stack; equal for equal stacks. About half a nanosecond a frame where the
+  /// frames are those of the last call, else about 1 ns.
+  record::Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept;
+
+ private:
+  struct Known {
+    const void* frame = nullptr;
+    std::uintptr_t ip = 0;
+  };
+  struct Walk;
+  static constexpr std::size_t kUnrolled = 16;
+
+  bool follow(const void* first) noexcept;
+  bool walk(const void* first) noexcept;
+  template <std::size_t... Index>
+  static std::size_t count_unchanged(const Known* known, std::index_sequence<Index...>) noexcept;
+
+  // Behind the last frame comes one that equals none.
+  std::array<Known, record::kMaxFrames + kUnrolled + 1> known_{};
+  std::size_t count_ = 0;     // 0: of no stack
+  std::uintptr_t entry_ = 0;  // which frames are listed depends on the entry: keys start from it
+  std::uint64_t low_ = 0;     // entry + Σ ip[i] · K[i]
+  std::uint64_t high_ = 0;
+};
+
 /// The frame that runs now, null without one.
 const void* current_frame(PyThreadState* thread) noexcept;
 /// Instruction pointer of the innermost frame that Python shows; 0 when there is none.

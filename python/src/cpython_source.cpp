@@ -18,12 +18,6 @@ PyCodeObject* code_of(const RawFrame& frame) noexcept {
   return reinterpret_cast<PyCodeObject*>(static_cast<std::uintptr_t>(frame.code));
 }
 
-Fingerprint key_of(std::span<const RawFrame> frames) noexcept {
-  Fingerprint key;
-  for (const RawFrame& frame : frames) key.add(frame.code, frame.offset);
-  return key;
-}
-
 std::string utf8(PyObject* text) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, &size) : nullptr;
@@ -83,7 +77,7 @@ TracebackId CpythonSource::gather(record::TracebackTable& table, std::uint16_t s
   FrameList list;
   list_here(source, list);
   if (list.count == 0) return {};
-  const Fingerprint key = key_of(list.span());
+  const Fingerprint key = record::fingerprint_of(list.span(), list.truncated);
   if (const TracebackId known = table.find(key)) return known;
   return enter(table, key, list.span(), list.truncated);
 }
@@ -94,7 +88,7 @@ bool CpythonSource::try_gather_site(record::TracebackTable& table, std::uint16_t
   FrameList list;
   list_here(source, list);
   const std::span<const RawFrame> frames = list.span().first(list.count == 0 ? 0 : 1);
-  const Fingerprint key = key_of(frames);
+  const Fingerprint key = record::fingerprint_of(frames, false);
   site = table.find(key);
   if (!site) site = enter(table, key, frames, false);
   return true;
@@ -104,7 +98,7 @@ bool CpythonSource::try_key(Fingerprint& key) noexcept {
   if (!can_gather()) return false;
   FrameList list;
   list_here(0, list);
-  key = key_of(list.span());
+  key = record::fingerprint_of(list.span(), list.truncated);
   return true;
 }
 
@@ -128,6 +122,7 @@ TracebackId CpythonSource::enter(record::TracebackTable& table, const Fingerprin
 
 bool CpythonSource::keep(std::span<const RawFrame> frames) noexcept {
   for (const RawFrame& frame : frames) {
+    if (frame.source == record::kGapSource) continue;
     PyCodeObject* code = code_of(frame);
     if (Py_REFCNT(code) <= 0) return false;  // being freed: nothing can keep it
     try {

@@ -10,13 +10,12 @@
 namespace strandline::python {
 
 using record::Fingerprint;
-using record::RawFrame;
 
 bool FastSource::try_gather(record::TracebackTable& table, std::uint16_t source,
                             TracebackId& stack) noexcept {
   PyThreadState* const thread = looking_thread(interpreter());
   if (thread == nullptr) return false;
-  const Fingerprint key = key_of_stack(thread, entry_range_);
+  const Fingerprint key = memo_.key_of_stack(thread, entry_range_);
   stack = table.find(key);
   if (!stack) stack = enter_stack(table, source, thread, key);
   return true;
@@ -33,9 +32,7 @@ TracebackId FastSource::enter_stack(record::TracebackTable& table, std::uint16_t
   FrameList list;
   list_frames(thread, entry_range_, source, list);
   if (!list.ambiguous) return enter(table, key, list.span(), list.truncated);
-  Fingerprint exact;
-  for (const RawFrame& frame : list.span()) exact.add(frame.code, frame.offset);
-  exact.add(list.count, list.truncated ? 1 : 0);
+  const Fingerprint exact = record::fingerprint_of(list.span(), list.truncated);
   const TracebackId known = table.find(exact);
   return known ? known : enter(table, exact, list.span(), list.truncated);
 }
@@ -60,7 +57,7 @@ bool FastSource::try_gather_site(record::TracebackTable& table, std::uint16_t so
 bool FastSource::try_key(Fingerprint& key) noexcept {
   PyThreadState* const thread = looking_thread(interpreter());
   if (thread == nullptr) return false;
-  key = key_of_stack(thread, entry_range_);
+  key = memo_.key_of_stack(thread, entry_range_);
   return true;
 }
 
@@ -70,6 +67,11 @@ bool FastSource::try_list(std::uint16_t source, FrameList& list) noexcept {
   list_frames(thread, entry_range_, source, list);
   if (!keep(list.span())) list.count = 0;
   return true;
+}
+
+const void* FastSource::current_frame() noexcept {
+  PyThreadState* const thread = looking_thread(interpreter());
+  return thread != nullptr ? python::current_frame(thread) : nullptr;
 }
 
 void FastSource::set_entry(PyCodeObject* code) {

@@ -25,13 +25,16 @@ class FastSource final : public CpythonSource {
                        TracebackId& site) noexcept override;
   bool try_key(record::Fingerprint& key) noexcept override;
   bool try_list(std::uint16_t source, record::FrameList& list) noexcept override;
+  const void* current_frame() noexcept override;
   void set_entry(PyCodeObject* code) override;
 
  private:
   TracebackId enter_stack(record::TracebackTable& table, std::uint16_t source,
                           PyThreadState* thread, const record::Fingerprint& key) noexcept;
 
-  CodeRange entry_range_;  // guarded by the interpreter lock
+  // Guarded by the interpreter lock.
+  CodeRange entry_range_;
+  StackMemo memo_;
 };
 
 /// The source of this interpreter: fast where it can be, else the public API, and then `why_not`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strandline/record/adapter.h"
 
+#include "fork.h"
 #include "strandline/core/error.h"
 #include "strandline/core/mutex.h"
 
@@ -18,6 +19,10 @@ AdapterList& adapter_list() noexcept {
 }
 
 }  // namespace
+
+Mutex& adapter_list_mutex() noexcept {
+  return adapter_list().mutex;
+}
 
 void register_adapter(Adapter* adapter) {
   if (adapter == nullptr) {

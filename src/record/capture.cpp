@@ -8,6 +8,7 @@
 #include <atomic>
 #include <new>
 
+#include "fork.h"
 #include "native_capture.h"
 #include "native_walk.h"
 #include "strandline/core/error.h"
@@ -30,7 +31,7 @@ struct SourceList {
 constinit SourceList g_sources;
 
 // Relaxed stores and loads: the thread's own, and now and then a reader's.
-struct ThreadCounts {
+struct alignas(64) ThreadCounts {
   std::uint16_t thread = 0;
   std::atomic<std::uint64_t> captures{0};
   std::atomic<std::uint64_t> new_stacks{0};
@@ -109,6 +110,10 @@ TracebackId gather_all(TracebackTable& table, const void* frame) noexcept {
 
 }  // namespace
 
+Mutex& source_list_mutex() noexcept {
+  return g_sources.mutex;
+}
+
 std::uint16_t register_capture_source(std::unique_ptr<CaptureSource> source) {
   if (source == nullptr) {
     throw InvalidArgument(
@@ -146,6 +151,15 @@ TracebackId capture_traceback(TracebackTable& table, Stacks stacks) noexcept {
   return {};
 }
 
+const void* language_frame() noexcept {
+  const void* frame = nullptr;
+  first_source([&](CaptureSource& source, std::uint16_t) {
+    frame = source.current_frame();
+    return frame != nullptr;
+  });
+  return frame;
+}
+
 bool can_capture() noexcept {
   return first_source([](CaptureSource& source, std::uint16_t) { return source.can_gather(); });
 }
@@ -167,7 +181,22 @@ std::vector<CaptureCounts> capture_counts() {
   return result;
 }
 
+void FrameListBuilder::leave_out_middle() noexcept {
+  std::array<Beyond, kOuterFrames> outermost;
+  for (std::size_t i = 0; i < kOuterFrames; ++i) {
+    const std::size_t number = count() - kOuterFrames + i;
+    outermost[i] = number < kMaxFrames ? Beyond{list_.frames[number], list_.addresses[number]}
+                                       : beyond_[(number - kMaxFrames) % kOuterFrames];
+  }
+  list_.count = kInnerFrames;
+  list_.truncated = true;
+  beyond_count_ = 0;
+  add({.code = 0, .offset = 0, .source = kGapSource}, nullptr);
+  for (const Beyond& outer : outermost) add(outer.frame, outer.address);
+}
+
 Frame resolve_frame(const RawFrame& frame) {
+  if (frame.source == kGapSource) return {.file = "<frames left out>", .function = "…", .line = 0};
   if (frame.source == kNativeSource) return resolve_native(frame.code);
   SourceList& list = g_sources;
   if (frame.source < list.count.load(std::memory_order_acquire)) {

@@ -31,9 +31,7 @@ void LiveBlocks::add(const LiveBlock& block) {
     at = free_entries_.back();
     free_entries_.pop_back();
   }
-  entries_[at] = Entry{};
-  entries_[at].block = block;
-  entries_[at].order = ++order_;
+  entries_[at] = Entry{.block = block, .order = ++order_};
   by_address_[block.address] = at;
   sums_[index(Measure::capacity)] += block.size;
   sums_[index(Measure::requested)] += block.requested;
@@ -74,7 +72,7 @@ bool LiveBlocks::remove(std::uint64_t address, LiveBlock& removed) {
   removed = entry.block;
   sums_[index(Measure::capacity)] -= removed.size;
   sums_[index(Measure::requested)] -= removed.requested;
-  by_address_.erase(address);
+  by_address_.erase_found(found);
   free_entries_.push_back(at);
   return true;
 }
@@ -84,35 +82,48 @@ const LiveBlock* LiveBlocks::find(std::uint64_t address) const noexcept {
   return found == nullptr ? nullptr : &entries_[*found].block;
 }
 
-LiveBlocks::Bound LiveBlocks::bind(std::uint64_t address, ArrayKey array, const Holder& holder) {
+// There is one after it; also room to give back all, so that `leave` and `remove` cannot fail.
+void LiveBlocks::free_one_sharer() {
+  if (!free_sharers_.empty()) return;
+  sharers_.emplace_back();
+  free_sharers_.reserve(sharers_.capacity());
+  free_sharers_.push_back(static_cast<Index>(sharers_.size() - 1));
+}
+
+LiveBlocks::Binding LiveBlocks::try_bind(std::uint64_t address, ArrayKey array,
+                                         const Holder& holder) {
   const Index* found = by_address_.find(address);
-  if (const Index* known = by_array_.find(array.value)) {
-    if (found != nullptr && sharers_[*known].block == *found) return Bound::already_bound;
-    leave(array);
+  if (found == nullptr) {
+    const bool is_bound = by_array_.find(array.value) != nullptr;
+    return {.bound = is_bound ? Bound::elsewhere : Bound::unknown_block};
   }
-  if (found == nullptr) return Bound::unknown_block;
-  const Index block = *found;
-  Index at = 0;
-  if (free_sharers_.empty()) {
-    at = static_cast<Index>(sharers_.size());
-    sharers_.emplace_back();
-    free_sharers_.reserve(sharers_.capacity());
-  } else {
-    at = free_sharers_.back();
-    free_sharers_.pop_back();
+  Entry& entry = entries_[*found];
+  free_one_sharer();
+  const std::size_t before = by_array_.size();
+  Index& sharer = by_array_[array.value];
+  if (by_array_.size() == before) {
+    const bool is_here = sharers_[sharer].block == *found;
+    return {is_here ? Bound::already_bound : Bound::elsewhere, &entry.block};
   }
-  sharers_[at] = {.array = array, .holder = holder};
-  by_array_[array.value] = at;
-  link(at, block);
-  Entry& entry = entries_[block];
-  if (entry.first_sharer != at) return Bound::further_sharer;
+  sharer = free_sharers_.back();
+  free_sharers_.pop_back();
+  sharers_[sharer] = {.array = array, .holder = holder};
+  link(sharer, *found);
+  if (entry.first_sharer != sharer) return {Bound::further_sharer, &entry.block};
   if (!entry.was_bound) {
     entry.was_bound = true;
-    return Bound::first_sharer;
+    return {Bound::first_sharer, &entry.block};
   }
   keep_for_peaks(entry);
   entry.block.holder = holder;
-  return Bound::next_holder;
+  return {Bound::next_holder, &entry.block};
+}
+
+LiveBlocks::Bound LiveBlocks::bind(std::uint64_t address, ArrayKey array, const Holder& holder) {
+  Bound bound = try_bind(address, array, holder).bound;
+  if (bound != Bound::elsewhere) return bound;
+  leave(array);
+  return try_bind(address, array, holder).bound;
 }
 
 const LiveBlock* LiveBlocks::leave(ArrayKey array) {
@@ -122,7 +133,7 @@ const LiveBlock* LiveBlocks::leave(ArrayKey array) {
   Entry& entry = entries_[sharers_[at].block];
   const bool was_holder = entry.first_sharer == at;
   unlink(at);
-  by_array_.erase(array.value);
+  by_array_.erase_found(found);
   free_sharers_.push_back(at);
   if (!was_holder || entry.first_sharer == kNone) return nullptr;
   keep_for_peaks(entry);
@@ -139,9 +150,11 @@ void LiveBlocks::amend(Entry& entry, Amend&& amend_block) noexcept {
 }
 
 void LiveBlocks::amend_holder(std::uint64_t address, const Holder& holder) noexcept {
-  const Index* found = by_address_.find(address);
-  if (found == nullptr) return;
-  amend(entries_[*found], [&](LiveBlock& block) { block.holder = holder; });
+  if (const Index* found = by_address_.find(address)) amend_holder(entries_[*found].block, holder);
+}
+
+void LiveBlocks::amend_holder(const LiveBlock& block, const Holder& holder) noexcept {
+  amend(entry_of(block), [&](LiveBlock& amended) { amended.holder = holder; });
 }
 
 const LiveBlock* LiveBlocks::set_label(std::uint64_t address, LabelId label) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native frames and those of a language in the order of the calls. With one entry open, the usual
+// Native frames and those of a language in the order of the calls. With one part of C++, the usual
 // case, the order follows from both parts, and a stack is found by the keys of the two; with
 // several, it is merged each time and found by its frames.
 #include "native_capture.h"
@@ -15,34 +15,28 @@ RawFrame raw_frame(std::uintptr_t return_address) noexcept {
   return {.code = return_address, .offset = 0, .source = kNativeSource};
 }
 
-void append(FrameList& list, const RawFrame& frame) noexcept {
-  if (list.count == kMaxFrames) {
-    list.truncated = true;
-    return;
-  }
-  list.addresses[list.count] = nullptr;
-  list.frames[list.count++] = frame;
-}
-
-void append(FrameList& list, const ReturnAddresses& part) noexcept {
-  for (const std::uintptr_t address : part.span()) append(list, raw_frame(address));
-  list.truncated = list.truncated || part.truncated;
+void append(FrameListBuilder& builder, const ReturnAddresses& part) noexcept {
+  for (const std::uintptr_t address : part.span()) builder.add(raw_frame(address), nullptr);
 }
 
 // `first` is what `walk` has given already.
 void merge(NativeWalk& walk, const ReturnAddresses& first, const FrameList& language,
            FrameList& merged) noexcept {
-  append(merged, first);
+  FrameListBuilder builder(merged);
+  append(builder, first);
+  bool is_cut = first.truncated;
   std::size_t next = 0;
   for (ReturnAddresses part; walk.next(part); part = {}) {
     // These were called from the part; its own caller and all outward of that come after it.
     while (next < language.count && language.addresses[next] != walk.caller()) {
-      append(merged, language.frames[next++]);
+      builder.add(language.frames[next++], nullptr);
     }
-    append(merged, part);
+    append(builder, part);
+    is_cut = is_cut || part.truncated;
   }
-  while (next < language.count) append(merged, language.frames[next++]);
-  merged.truncated = merged.truncated || language.truncated;
+  while (next < language.count) builder.add(language.frames[next++], nullptr);
+  builder.finish();
+  merged.truncated = merged.truncated || is_cut || language.truncated;
 }
 
 bool pin(const FrameList& list) noexcept {
@@ -73,13 +67,6 @@ Fingerprint key_of_parts(const ReturnAddresses& part, const LanguagePart* langua
   return key;
 }
 
-Fingerprint key_of_frames(const FrameList& list) noexcept {
-  Fingerprint key{.low = 0x510E527FADE682D1ULL, .high = 0x9B05688C2B3E6C1FULL};
-  for (const RawFrame& frame : list.span()) key.add(frame.code, frame.offset);
-  key.add(list.count, list.truncated ? 1 : 0);
-  return key;
-}
-
 }  // namespace
 
 TracebackId gather_native(TracebackTable& table, const LanguagePart* language,
@@ -99,7 +86,7 @@ TracebackId gather_native(TracebackTable& table, const LanguagePart* language,
   merge(walk, first, list, merged);
   if (merged.count == 0) return {};
   if (by_frames) {
-    key = key_of_frames(merged);
+    key = fingerprint_of(merged.span(), merged.truncated);
     if (const TracebackId known = table.find(key)) return known;
   }
   return enter(table, key, merged);

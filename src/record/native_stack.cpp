@@ -3,6 +3,8 @@
 // {caller's frame record, return address}; x86-64 and AArch64 agree on that.
 #include "strandline/record/native_stack.h"
 
+#include <new>
+
 #include "native_walk.h"
 
 namespace strandline::record {
@@ -37,8 +39,8 @@ void walk_part(const void* frame, const void* end, ReturnAddresses& part) noexce
 
 }  // namespace
 
-BindingEntry::BindingEntry(const void* language_frame, const void* frame) noexcept
-    : frame_(frame), language_frame_(language_frame), previous_(t_entry) {
+BindingEntry::BindingEntry(CppFrames frames, const void* language_frame, const void* frame) noexcept
+    : frame_(frame), language_frame_(language_frame), previous_(t_entry), frames_(frames) {
   t_entry = this;
 }
 
@@ -46,45 +48,61 @@ BindingEntry::~BindingEntry() {
   t_entry = previous_;
 }
 
-CallbackScope::CallbackScope(const void* frame) noexcept : entry_(t_entry) {
+CallbackScope::CallbackScope(const void* frame) noexcept
+    : entry_(t_entry),
+      previous_(entry_ != nullptr ? entry_->callback_ : nullptr),
+      frame_(frame),
+      address_(__builtin_return_address(0)) {
   if (entry_ == nullptr) return;
-  entry_->callback_frame_ = frame;
-  entry_->callback_address_ = __builtin_return_address(0);  // in the function of that frame
+  if (entry_->frames_ == CppFrames::need_unwinding) {
+    unwound_.reset(new (std::nothrow) ReturnAddresses);
+    if (unwound_ != nullptr) unwind_all(__builtin_frame_address(0), *unwound_);
+  }
+  entry_->callback_ = this;
 }
 
 CallbackScope::~CallbackScope() {
-  if (entry_ != nullptr) entry_->callback_frame_ = nullptr;
+  if (entry_ != nullptr) entry_->callback_ = previous_;
 }
 
 NativeWalk::NativeWalk(const void* frame) noexcept
     : frame_(frame),
       entry_(t_entry),
-      is_nested_(t_entry != nullptr && t_entry->previous_ != nullptr) {
-  // Called back into the language, and from there into C++ that opens no entry of its own.
-  if (entry_ != nullptr && entry_->callback_frame_ != nullptr) {
-    entry_ = nullptr;
-    is_nested_ = false;
-  }
-}
+      is_in_entry_(t_entry != nullptr && t_entry->callback_ == nullptr),
+      is_nested_(t_entry != nullptr && (!is_in_entry_ || t_entry->previous_ != nullptr)) {}
 
 bool NativeWalk::next(ReturnAddresses& part) noexcept {
   if (done_) return false;
-  if (entry_ == nullptr) {
+  // Without an entry, or called back into the language and from there into C++ that opens none.
+  if (!is_in_entry_) {
     unwind_all(frame_, part);
-    caller_ = nullptr;
-    done_ = true;
+    is_in_entry_ = true;
+    callback_ = entry_ != nullptr ? entry_->callback_ : nullptr;
+    done_ = entry_ == nullptr;
     return true;
   }
-  if (entry_->callback_frame_ != nullptr) {
-    part.add(reinterpret_cast<std::uintptr_t>(entry_->callback_address_));
+  if (callback_ == nullptr) {
+    add_part(frame_, part);
+  } else if (entry_->frames_ == CppFrames::keep_pointers) {
+    part.add(reinterpret_cast<std::uintptr_t>(callback_->address_));
+    add_part(callback_->frame_, part);
+  } else if (callback_->unwound_ != nullptr) {
+    part = *callback_->unwound_;
   }
-  walk_part(frame_, entry_->frame_, part);
   caller_ = entry_->language_frame_;
   entry_ = entry_->previous_;
   // An entry inside an entry without a callback between them goes on in the same C++.
-  frame_ = entry_ != nullptr ? entry_->callback_frame_ : nullptr;
-  done_ = frame_ == nullptr;
+  callback_ = entry_ != nullptr ? entry_->callback_ : nullptr;
+  done_ = callback_ == nullptr;
   return true;
+}
+
+void NativeWalk::add_part(const void* from, ReturnAddresses& part) noexcept {
+  if (entry_->frames_ == CppFrames::keep_pointers) {
+    walk_part(from, entry_->frame_, part);
+  } else {
+    unwind_all(from, part);
+  }
 }
 
 }  // namespace strandline::record

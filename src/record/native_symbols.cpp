@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include "fork.h"
 #include "native_walk.h"
 #include "strandline/core/mutex.h"
 
@@ -24,6 +25,10 @@
 
 namespace strandline::record {
 namespace {
+
+// Held while an address is looked up, not for the cache alone: a fork waits for it, and so finds no
+// thread in dl_iterate_phdr, whose lock the C library would leave to the child as it is.
+constinit Mutex g_symbol_mutex;
 
 std::string demangled(const char* name) {
   int status = 0;
@@ -127,15 +132,13 @@ std::uint64_t modules_loaded() {
 
 // libbacktrace looks at the modules once, when a state is first used; a state cannot be freed.
 struct Symboliser {
-  Mutex mutex;
-  backtrace_state* state STRANDLINE_GUARDED_BY(mutex) = nullptr;
-  std::uint64_t modules STRANDLINE_GUARDED_BY(mutex) = 0;
+  backtrace_state* state STRANDLINE_GUARDED_BY(g_symbol_mutex) = nullptr;
+  std::uint64_t modules STRANDLINE_GUARDED_BY(g_symbol_mutex) = 0;
 
   enum class When : std::uint8_t { first, more_modules };
   // Null when there is nothing newer than what was asked before.
-  backtrace_state* get(When when) {
+  backtrace_state* get(When when) STRANDLINE_REQUIRES(g_symbol_mutex) {
     const std::uint64_t loaded = modules_loaded();
-    const LockGuard guard(mutex);
     if (state != nullptr && (when == When::first || loaded == modules)) {
       return when == When::first ? state : nullptr;
     }
@@ -145,10 +148,7 @@ struct Symboliser {
   }
 };
 
-Symboliser& symboliser() {
-  static Symboliser& instance = *new Symboliser;
-  return instance;
-}
+constinit Symboliser g_symboliser;
 
 // The first report for an address is the innermost inlined function; the others are left out.
 int take_line(void* data, std::uintptr_t /*address*/, const char* file, int line,
@@ -173,11 +173,11 @@ Frame ask(backtrace_state* state, std::uintptr_t address) {
   return frame;
 }
 
-Frame frame_by_debug_information(std::uintptr_t address) {
-  backtrace_state* const state = symboliser().get(Symboliser::When::first);
+Frame frame_by_debug_information(std::uintptr_t address) STRANDLINE_REQUIRES(g_symbol_mutex) {
+  backtrace_state* const state = g_symboliser.get(Symboliser::When::first);
   Frame frame = state != nullptr ? ask(state, address) : Frame{};
   if (!frame.function.empty()) return frame;
-  backtrace_state* const newer = symboliser().get(Symboliser::When::more_modules);
+  backtrace_state* const newer = g_symboliser.get(Symboliser::When::more_modules);
   return newer != nullptr ? ask(newer, address) : frame;
 }
 
@@ -189,7 +189,7 @@ Frame frame_by_debug_information(std::uintptr_t) {
 
 #endif
 
-Frame frame_of(std::uintptr_t return_address) {
+Frame frame_of(std::uintptr_t return_address) STRANDLINE_REQUIRES(g_symbol_mutex) {
   const std::uintptr_t address = return_address - 1;  // in the call, not behind it
   Frame known = frame_by_debug_information(address);
   if (known.line != 0 && !known.file.empty() && !known.function.empty()) return known;
@@ -205,6 +205,10 @@ Frame frame_of(std::uintptr_t return_address) {
 
 }  // namespace
 
+Mutex& symbol_mutex() noexcept {
+  return g_symbol_mutex;
+}
+
 const char* native_symboliser() noexcept {
 #if STRANDLINE_HAVE_LIBBACKTRACE
   return "libbacktrace";
@@ -215,19 +219,13 @@ const char* native_symboliser() noexcept {
 
 Frame resolve_native(std::uintptr_t return_address) {
   struct Cache {
-    Mutex mutex;
-    std::unordered_map<std::uintptr_t, Frame> frames STRANDLINE_GUARDED_BY(mutex);
+    std::unordered_map<std::uintptr_t, Frame> frames STRANDLINE_GUARDED_BY(g_symbol_mutex);
   };
   static Cache& cache = *new Cache;
-  {
-    const LockGuard guard(cache.mutex);
-    if (const auto known = cache.frames.find(return_address); known != cache.frames.end()) {
-      return known->second;
-    }
-  }
-  Frame frame = frame_of(return_address);
-  const LockGuard guard(cache.mutex);
-  return cache.frames.emplace(return_address, std::move(frame)).first->second;
+  const LockGuard guard(g_symbol_mutex);
+  const auto known = cache.frames.find(return_address);
+  if (known != cache.frames.end()) return known->second;
+  return cache.frames.emplace(return_address, frame_of(return_address)).first->second;
 }
 
 }  // namespace strandline::record

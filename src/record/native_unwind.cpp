@@ -4,6 +4,7 @@
 // gets its `backtrace` and `_Unwind_*` in place of those it was built for, exceptions included.
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -33,9 +34,15 @@ Unwinder find_unwinder() noexcept {
   return {};
 }
 
+// Two threads may both look for it and find the same; a child of a fork never waits for one.
 const Unwinder& unwinder() noexcept {
-  static const Unwinder found = find_unwinder();
-  return found;
+  static constinit std::atomic<const Unwinder*> known{nullptr};
+  if (const Unwinder* found = known.load(std::memory_order_acquire)) return *found;
+  static constexpr Unwinder kCompilers{};
+  const auto* found = new (std::nothrow) Unwinder(find_unwinder());
+  if (found == nullptr) return kCompilers;
+  known.store(found, std::memory_order_release);
+  return *found;
 }
 
 std::atomic<std::uintptr_t> g_runtime_begin{0};

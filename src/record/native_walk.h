@@ -38,14 +38,18 @@ class NativeWalk {
   bool next(ReturnAddresses& part) noexcept;
   /// The frame of the language that the part just given was called from; null without an entry.
   const void* caller() const noexcept { return caller_; }
-  /// Whether more than one entry is open.
+  /// Whether there may be several parts.
   bool is_nested() const noexcept { return is_nested_; }
 
  private:
+  void add_part(const void* from, ReturnAddresses& part) noexcept;
+
   const void* frame_;
-  const BindingEntry* entry_;
+  const BindingEntry* entry_;                // of the next part, null when there is none
+  const CallbackScope* callback_ = nullptr;  // that the next part has made, null for the first
   const void* caller_ = nullptr;
-  bool is_nested_ = false;
+  bool is_in_entry_;
+  const bool is_nested_;
   bool done_ = false;
 };
 

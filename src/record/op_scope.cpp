@@ -4,21 +4,22 @@
 #include <atomic>
 
 namespace strandline::record {
-namespace {
-STRANDLINE_FAST_TLS constinit thread_local ThreadState t_state{};
-std::atomic<std::uint32_t> g_threads{0};
-}  // namespace
 
-ThreadState& thread_state() noexcept {
-  return t_state;
+namespace detail {
+STRANDLINE_FAST_TLS constinit thread_local ThreadState t_state{};
+}
+
+namespace {
+std::atomic<std::uint32_t> g_threads{0};
 }
 
 std::uint16_t thread_number() noexcept {
-  if (t_state.number == 0) {
+  ThreadState& state = thread_state();
+  if (state.number == 0) {
     const std::uint32_t number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
-    t_state.number = static_cast<std::uint16_t>(number < UINT16_MAX ? number : UINT16_MAX);
+    state.number = static_cast<std::uint16_t>(number < UINT16_MAX ? number : UINT16_MAX);
   }
-  return t_state.number;
+  return state.number;
 }
 
 }  // namespace strandline::record

@@ -12,7 +12,7 @@
 namespace strandline::record {
 
 namespace detail {
-std::atomic<Mode> g_mode{Mode::off};
+constinit Shared g_shared;
 }
 
 namespace {
@@ -66,8 +66,9 @@ Recorder::Recorder() : phases_(kMaxPhases) {
                  [] { recorder().die_in_forked_child(); });
 }
 
-Recorder& recorder() noexcept {
+Recorder& detail::make_recorder() noexcept {
   static Recorder& instance = *new Recorder;
+  g_shared.recorder.store(&instance, std::memory_order_release);
   return instance;
 }
 
@@ -85,7 +86,7 @@ TracebackId Recorder::capture() noexcept {
 }
 
 void Recorder::note_alloc(const Allocation& allocation) noexcept {
-  const Mode mode = detail::g_mode.load(std::memory_order_relaxed);
+  const Mode mode = detail::g_shared.mode.load(std::memory_order_relaxed);
   if (mode == Mode::dead || allocation.address == 0) return;
   guarded("note_alloc", [&] {
     Holder holder;
@@ -139,10 +140,13 @@ void Recorder::note_free(const Release& release) noexcept {
   guarded("note_free", [&] {
     const LockGuard guard(mutex_);
     LiveBlock block{.address = release.address, .size = release.size, .device = release.device};
-    const LiveBlock* found = live_.find(release.address);
-    const bool known = found != nullptr;
-    if (known) block = *found;
-    if (known && ends_block(release.action)) live_.remove(release.address, block);
+    bool known = false;
+    if (ends_block(release.action)) {
+      known = live_.remove(release.address, block);
+    } else if (const LiveBlock* found = live_.find(release.address)) {
+      known = true;
+      block = *found;
+    }
     if (release.action == Action::free_to_cache) live_.add_cached(block.size);
     if (ring_ == nullptr) return;
     // While off, only what is in the record already is brought to its end.
@@ -204,16 +208,18 @@ void Recorder::bind(std::uint64_t address, ArrayKey array, const Holder& holder)
   guarded("bind", [&] {
     const LockGuard guard(mutex_);
     if (!recording()) return;
-    const LiveBlock* before = live_.block_of(array);
-    if (before != nullptr && before->address != address) {
+    LiveBlocks::Binding binding = live_.try_bind(address, array, holder);
+    if (binding.bound == LiveBlocks::Bound::elsewhere) {
       if (const LiveBlock* changed = live_.leave(array)) write_holder(*changed);
+      binding = live_.try_bind(address, array, holder);
     }
-    bind_unlocked(address, array, holder);
+    note_binding(binding, holder);
   });
 }
 
-void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder& holder) {
-  switch (live_.bind(address, array, holder)) {
+void Recorder::note_binding(const LiveBlocks::Binding& binding, const Holder& holder) {
+  switch (binding.bound) {
+    case LiveBlocks::Bound::elsewhere:
     case LiveBlocks::Bound::unknown_block:
       ++counters_.unknown_binds;
       return;
@@ -221,17 +227,17 @@ void Recorder::bind_unlocked(std::uint64_t address, ArrayKey array, const Holder
     case LiveBlocks::Bound::further_sharer:
       return;
     case LiveBlocks::Bound::next_holder:
-      write_holder(*live_.find(address));
+      write_holder(*binding.block);
       return;
     case LiveBlocks::Bound::first_sharer:
       break;
   }
-  const LiveBlock& block = *live_.find(address);
+  const LiveBlock& block = *binding.block;
   const Holder merged = merge(holder, block.holder);
-  live_.amend_holder(address, merged);
+  live_.amend_holder(block, merged);
   const ThreadState& state = thread_state();
   // What a sink has been given cannot be completed any more.
-  Event* last = state.last_alloc_address == address &&
+  Event* last = state.last_alloc_address == block.address &&
                         state.last_alloc_sequence == block.alloc_sequence &&
                         block.alloc_sequence >= delivered_
                     ? ring_->find(block.alloc_sequence)

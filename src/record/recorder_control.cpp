@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorder: switching, phases, reading, faults.
+#include <array>
 #include <cstdio>
 
 #include "fault.h"
@@ -45,7 +46,7 @@ void Recorder::start(const RecordOptions& options) {
   // What came while off may exceed the peak before.
   live_.update_peaks(ring_->next_sequence() - 1, clock_ticks());
   Mode mode = Mode::off;
-  detail::g_mode.compare_exchange_strong(mode, Mode::on, std::memory_order_relaxed);
+  detail::g_shared.mode.compare_exchange_strong(mode, Mode::on, std::memory_order_relaxed);
   if (mode == Mode::dead) refuse_start();  // a fault on another thread, meanwhile
 }
 
@@ -69,7 +70,7 @@ void Recorder::refuse_start() const {
 
 void Recorder::stop() noexcept {
   Mode expected = Mode::on;
-  detail::g_mode.compare_exchange_strong(expected, Mode::off, std::memory_order_relaxed);
+  detail::g_shared.mode.compare_exchange_strong(expected, Mode::off, std::memory_order_relaxed);
 }
 
 void Recorder::clear_history(ClearTables clear_tables) {
@@ -209,7 +210,17 @@ ClockAnchor Recorder::cut_anchor_first() const {
   return first_anchor_;
 }
 
+namespace {
+
+// Of the parts of the room that the recorder does not own.
+std::array<Mutex*, 3> other_mutexes() noexcept {
+  return {&adapter_list_mutex(), &source_list_mutex(), &symbol_mutex()};
+}
+
+}  // namespace
+
 void Recorder::lock_for_fork() noexcept {
+  for (Mutex* mutex : other_mutexes()) mutex->lock();
   lock_providers_for_fork();
   mutex_.lock();
   tables_.for_each([](auto& table) { table.lock_for_fork(); });
@@ -220,16 +231,17 @@ void Recorder::unlock_after_fork() noexcept {
   tables_.for_each([](auto& table) { table.unlock_after_fork(); });
   mutex_.unlock();
   unlock_providers_after_fork();
+  for (Mutex* mutex : other_mutexes()) mutex->unlock();
 }
 
 void Recorder::die_in_forked_child() noexcept {
-  detail::g_mode.store(Mode::dead, std::memory_order_relaxed);
+  detail::g_shared.mode.store(Mode::dead, std::memory_order_relaxed);
   forked_.store(true, std::memory_order_relaxed);
   unlock_after_fork();
 }
 
 void Recorder::fail(const char* what) noexcept {
-  if (detail::g_mode.exchange(Mode::dead, std::memory_order_relaxed) == Mode::dead) return;
+  if (detail::g_shared.mode.exchange(Mode::dead, std::memory_order_relaxed) == Mode::dead) return;
   try {
     const LockGuard guard(mutex_);
     fault_ = what;

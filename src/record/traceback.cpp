@@ -17,10 +17,10 @@ constexpr std::uint64_t key_of(std::uint32_t first, std::uint32_t second) noexce
   return (static_cast<std::uint64_t>(first) << 32 | second) + 1;
 }
 
-Fingerprint fingerprint_of(std::span<const RawFrame> frames) noexcept {
-  Fingerprint fingerprint;
-  for (const RawFrame& frame : frames) fingerprint.add(frame.code, frame.offset);
-  return fingerprint;
+void leave_out_middle(std::vector<RawFrame>& frames) {
+  const auto outermost = frames.end() - static_cast<std::ptrdiff_t>(kOuterFrames);
+  frames[kInnerFrames] = {.code = 0, .offset = 0, .source = kGapSource};
+  frames.erase(frames.begin() + static_cast<std::ptrdiff_t>(kInnerFrames) + 1, outermost);
 }
 
 }  // namespace
@@ -117,8 +117,8 @@ TracebackId TracebackTable::splice_unlocked(TracebackId outer, TracebackId inner
   frames.resize(frames.size() - std::min(outer_frames, frames.size()));
   for (const RawFrame& frame : frames_unlocked(outer)) frames.push_back(frame);
   const bool truncated = frames.size() > kMaxFrames;
-  if (truncated) frames.resize(kMaxFrames);
-  const TracebackId joined = insert_unlocked(fingerprint_of(frames), frames, truncated);
+  if (truncated) leave_out_middle(frames);
+  const TracebackId joined = insert_unlocked(fingerprint_of(frames, truncated), frames, truncated);
   if (joined) splices_[key] = {joined.value, static_cast<std::uint32_t>(outer_frames)};
   return joined;
 }

@@ -51,7 +51,7 @@ void add_losses(Notes& notes, const Snapshot& snapshot) {
       fmt::format("{} past the cap not kept", plural(counters.phases_refused, "phase", "phases")));
   notes.add(
       "tracebacks_truncated", counters.tracebacks_truncated,
-      fmt::format("{} deeper than {} frames cut at the outer end",
+      fmt::format("{} deeper than {} frames without their middle",
                   plural(counters.tracebacks_truncated, "stack", "stacks"), record::kMaxFrames));
 }
 

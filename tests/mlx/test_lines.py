@@ -2,6 +2,8 @@
 """Whom memory is charged to on stock MLX: lines, ops and layouts through laziness, sharing,
 compilation and gradients."""
 
+import re
+
 
 def test_an_operation_is_charged_to_the_line_that_built_it(recorded):
     told = recorded("""
@@ -176,6 +178,27 @@ def test_outputs_of_one_fused_operation_keep_lines_of_their_own(recorded):
     """)
     assert told["ops"] == 1
     assert told["lines"] == [told.marks["a"], told.marks["b"]]
+
+
+def test_python_and_cpp_frames_are_told_in_order_through_a_transform(recorded):
+    told = recorded("""
+        sl.record_memory_events(True, stacks="all")
+
+        def loss(x):
+            return mx.exp(x).sum()  #[loss]
+
+        x = mx.ones((32, 32))
+        mx.eval(x)
+        gradient = mx.value_and_grad(loss)
+        sl.clear_history()
+        mx.eval(gradient(x))  #[call]
+        mx.synchronize()
+        stack = next(e["traceback"] for e in sl.get_memory_events() if e["op"] == "Exp")
+        tell(kinds=["p" if f[0] == __file__ else "n" for f in stack],
+             lines=[f[2] for f in stack if f[0] == __file__])
+    """)
+    assert told["lines"] == [told.marks["call"], told.marks["loss"]]
+    assert re.fullmatch("pn+pn+", "".join(told["kinds"]))
 
 
 def test_a_gradient_has_the_calling_and_the_forward_line(recorded):

@@ -53,15 +53,17 @@ def test_lines_are_those_of_the_call_not_of_the_function():
     assert second - first == 1
 
 
-def test_a_deep_stack_keeps_its_innermost_frames(recording):
+def test_a_deep_stack_keeps_its_innermost_and_its_outermost_frames(recording):
     def descend(depth):
         return descend(depth - 1) if depth else recording.alloc(64)
 
     descend(300)
     frames = sl.get_memory_events()[-1]["traceback"]
     assert len(frames) == 128
+    assert [frame[:2] for frame in frames[:16]] == [frame[:2] for frame in expected_stack()[:16]]
+    assert frames[16] == ("<frames left out>", "…", 0)
     assert frames[-1][1] == "Heap.alloc"
-    assert all(function.endswith("descend") for _, function, _ in frames[:-1])
+    assert all(function.endswith("descend") for _, function, _ in frames[17:-1])
     assert sl.get_counters()["tracebacks_truncated"] == 1
 
 

@@ -115,6 +115,25 @@ def test_all_is_merged_through_python_cpp_python_cpp(recording):
         )
 
 
+def test_all_goes_on_beyond_cpp_that_opens_no_entry(recording):
+    """What Python calls from within a callback may be C++ that knows nothing of entries."""
+    sl.record_memory_events(stacks="all", max_entries=10_000)
+
+    def innermost():
+        testing.note_alloc("alloc_new", 0x5100_0000, 64, 64)
+
+    stacks = []
+    for _ in range(2):
+        testing.call_back(innermost)
+        stacks.append(sl.get_memory_events()[-1]["traceback"])
+        testing.note_free("free_to_device", 0x5100_0000)
+    assert stacks[0] == stacks[1]
+    kinds = "".join("p" if is_python(frame) else "n" for frame in stacks[0])
+    outer, between, _, _ = re.fullmatch("(p+)(n+)(p)(n+)", kinds).groups()
+    calling = stacks[0][len(outer) :][: len(between)]
+    assert any(names_module_function(frame, "call_back") for frame in calling)
+
+
 def test_none_takes_no_traceback(frames):
     assert frames(None) is None
 

@@ -4,6 +4,7 @@
 // process of its own: gtest starts this program anew, and it forks before its recorder is made.
 #include <cstdlib>
 #include <new>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "strandline/core/error.h"
+#include "strandline/record/adapter.h"
 #include "strandline/record/recorder.h"
 #include "support.h"
 
@@ -175,6 +177,11 @@ TEST_F(RecorderFaults, AreNoneWhereTheRingCannotBeHad) {
 // -- forks
 // ------------------------------------------------------------------------------------------
 
+std::string name_some_native_code(std::uint64_t offset) {
+  const auto code = reinterpret_cast<std::uint64_t>(&fork) + offset;
+  return resolve_frame({.code = code, .source = kNativeSource}).function;
+}
+
 void use_everything_in_a_forked_child() {
   alarm(20);  // a lock that nobody holds any more would never be given
   STRANDLINE_CHECK_OR_EXIT(!recording());
@@ -204,6 +211,8 @@ void use_everything_in_a_forked_child() {
   const RawFrame frame{.code = 1};
   r.tables().tracebacks.insert({}, {&frame, 1}, false);
   unregister_state_provider(nullptr);
+  STRANDLINE_CHECK_OR_EXIT(find_adapter("none") == nullptr && adapters().empty());
+  STRANDLINE_CHECK_OR_EXIT(!name_some_native_code(0).empty());
   std::_Exit(0);
 }
 
@@ -222,6 +231,12 @@ TEST_F(RecorderTest, IsOffInAForkedChildAndCountsTheForkWhileThreadsRecord) {
       recorder().cut();
       recorder().tables().layouts.intern({&++extent, 1}, Dtype::int8);
       recorder().tables().ops.intern(std::to_string(extent));
+    }
+  });
+  threads.emplace_back([&] {
+    for (std::uint64_t offset = 1; !done; ++offset) {
+      name_some_native_code(offset);
+      find_adapter("none");
     }
   });
   for (int i = 0; i < kForks; ++i) {

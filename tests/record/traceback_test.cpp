@@ -31,14 +31,12 @@ Stack numbered_stack(std::uint64_t number) {
   return stack_of({number + 1'000, number % 97 + 500, number % 7 + 100, 1});
 }
 
-Fingerprint fingerprint_of(const Stack& frames) {
-  Fingerprint fingerprint;
-  for (const RawFrame& frame : frames) fingerprint.add(frame.code, frame.offset);
-  return fingerprint;
+Fingerprint key_of(const Stack& frames) {
+  return fingerprint_of(frames, false);
 }
 
 TracebackId enter(TracebackTable& table, const Stack& frames, bool truncated = false) {
-  return table.insert(fingerprint_of(frames), frames, truncated);
+  return table.insert(fingerprint_of(frames, truncated), frames, truncated);
 }
 
 // Stacks that differ in their two innermost frames only: few distinct codes, close together as heap
@@ -62,10 +60,22 @@ TEST(Fingerprint, TellsEveryTwoOf200000AlikeStacksApartByEitherHalf) {
   }
 }
 
+TEST(Fingerprint, TellsAFrameFromOneOfAnotherSourceWithTheSameNumbers) {
+  const Stack language{{.code = 0x7F0000001230, .offset = 0, .source = 0}};
+  const Stack other{{.code = 0x7F0000001230, .offset = 0, .source = 1}};
+  const Stack native{{.code = 0x7F0000001230, .offset = 0, .source = kNativeSource}};
+  EXPECT_NE(key_of(language), key_of(other));
+  EXPECT_NE(key_of(language), key_of(native));
+  EXPECT_NE(key_of(other), key_of(native));
+  TracebackTable table(1 << 24);
+  EXPECT_NE(enter(table, language), enter(table, native));
+  EXPECT_EQ(table.frames(enter(table, native)), native);
+}
+
 TEST(Fingerprint, DependsOnTheOrderOfFramesAndNothingElse) {
-  EXPECT_EQ(fingerprint_of(stack_of({1, 2, 3})), fingerprint_of(stack_of({1, 2, 3})));
-  EXPECT_NE(fingerprint_of(stack_of({1, 2, 3})), fingerprint_of(stack_of({3, 2, 1})));
-  EXPECT_NE(fingerprint_of(stack_of({1, 2})), fingerprint_of(stack_of({1, 2, 3})));
+  EXPECT_EQ(key_of(stack_of({1, 2, 3})), key_of(stack_of({1, 2, 3})));
+  EXPECT_NE(key_of(stack_of({1, 2, 3})), key_of(stack_of({3, 2, 1})));
+  EXPECT_NE(key_of(stack_of({1, 2})), key_of(stack_of({1, 2, 3})));
 }
 
 TEST(TracebackTable, GivesEqualStacksEqualIdsAndReadsTheirFramesBack) {
@@ -75,7 +85,7 @@ TEST(TracebackTable, GivesEqualStacksEqualIdsAndReadsTheirFramesBack) {
   for (int i = 0; i < 50'000; ++i) {
     const std::uint64_t number = random() % 20'000;
     const Stack frames = numbered_stack(number);
-    const TracebackId found = table.find(fingerprint_of(frames));
+    const TracebackId found = table.find(key_of(frames));
     ASSERT_EQ(static_cast<bool>(found), oracle.contains(number));
     const TracebackId id = enter(table, frames);
     ASSERT_TRUE(static_cast<bool>(id));
@@ -205,7 +215,7 @@ TEST(TracebackTable, NeverGivesAnIdTwiceAlsoAfterClear) {
     const TracebackId pair = table.pair(last, enter(table, numbered_stack(0)));
     ASSERT_TRUE(given.insert(pair.value).second);
     table.clear();
-    EXPECT_FALSE(static_cast<bool>(table.find(fingerprint_of(numbered_stack(299)))));
+    EXPECT_FALSE(static_cast<bool>(table.find(key_of(numbered_stack(299)))));
     EXPECT_TRUE(table.frames(last).empty()) << "a stale id reads as none";
     EXPECT_FALSE(static_cast<bool>(table.forward(pair)));
   }
@@ -260,7 +270,7 @@ TEST(TracebackTable, FindsOnlyWhatWasAskedForWhileOthersInsertAndClear) {
     std::mt19937_64 random(seed);
     while (!done) {
       const Stack frames = numbered_stack(random() % kStacks);
-      const TracebackId id = table.find(fingerprint_of(frames));
+      const TracebackId id = table.find(key_of(frames));
       if (!id) continue;
       ++hits;
       const Stack read = table.frames(id);
@@ -278,7 +288,7 @@ TEST(TracebackTable, FindsOnlyWhatWasAskedForWhileOthersInsertAndClear) {
     insert(0);
     other.join();
     for (std::uint64_t i = 0; i < kStacks; ++i) {
-      ASSERT_EQ(table.frames(table.find(fingerprint_of(numbered_stack(i)))), numbered_stack(i));
+      ASSERT_EQ(table.frames(table.find(key_of(numbered_stack(i)))), numbered_stack(i));
     }
     table.clear();
   }

@@ -60,12 +60,16 @@ class FlatMap {
   }
 
   bool erase(std::uint64_t key) noexcept {
-    if (key == 0) return false;
-    std::size_t hole = home(key);
-    while (slots_[hole].key != key) {
-      if (slots_[hole].key == 0) return false;
-      hole = next(hole);
-    }
+    Value* found = find(key);
+    if (found != nullptr) erase_found(found);
+    return found != nullptr;
+  }
+
+  /// Removes what `find` has just given; nothing may have been inserted or removed since.
+  void erase_found(const Value* found) noexcept {
+    const auto distance_bytes =
+        reinterpret_cast<const char*>(found) - reinterpret_cast<const char*>(&slots_[0].value);
+    auto hole = static_cast<std::size_t>(distance_bytes) / sizeof(Slot);
     for (std::size_t i = next(hole); slots_[i].key != 0; i = next(i)) {
       // A later entry may move into the hole unless its home lies after the hole.
       if (distance(home(slots_[i].key), i) >= distance(hole, i)) {
@@ -75,7 +79,6 @@ class FlatMap {
     }
     slots_[hole] = Slot{};
     --size_;
-    return true;
   }
 
   /// Forgets everything and gives the memory back.

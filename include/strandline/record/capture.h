@@ -45,6 +45,39 @@ struct FrameList {
   }
 };
 
+/// Fills a list from the innermost frame outward, and leaves out the middle of a stack of more than
+/// kMaxFrames, see kOuterFrames.
+class FrameListBuilder {
+ public:
+  explicit FrameListBuilder(FrameList& list) noexcept : list_(list) {}
+
+  void add(const RawFrame& frame, const void* address) noexcept {
+    if (list_.count < kMaxFrames) {
+      list_.addresses[list_.count] = address;
+      list_.frames[list_.count++] = frame;
+    } else {
+      beyond_[beyond_count_++ % kOuterFrames] = {frame, address};
+    }
+  }
+  std::size_t count() const noexcept { return list_.count + beyond_count_; }
+  /// After the last frame.
+  void finish() noexcept {
+    if (beyond_count_ != 0) leave_out_middle();
+  }
+
+ private:
+  struct Beyond {
+    RawFrame frame;
+    const void* address;
+  };
+
+  STRANDLINE_API void leave_out_middle() noexcept;
+
+  FrameList& list_;
+  std::array<Beyond, kOuterFrames> beyond_;  // the last ones, by their number among those beyond
+  std::size_t beyond_count_ = 0;
+};
+
 /// RawFrame::source of native frames; `code` is the return address.
 inline constexpr std::uint16_t kNativeSource = UINT16_MAX;
 
@@ -75,6 +108,8 @@ class STRANDLINE_API CaptureSource {
   virtual bool try_key(Fingerprint& /*key*/) noexcept { return false; }
   /// Fills `list` with the stack of this thread, whose frames stay valid from now on.
   virtual bool try_list(std::uint16_t /*source*/, FrameList& /*list*/) noexcept { return false; }
+  /// The innermost frame as FrameList::addresses has it; null when it cannot tell.
+  virtual const void* current_frame() noexcept { return nullptr; }
   /// File, function and line of a frame gathered by this source; called when a record is read.
   virtual Frame resolve(const RawFrame& frame) const = 0;
 };

@@ -74,6 +74,12 @@ class STRANDLINE_API LiveBlocks {
     next_holder,   ///< the first after all others left: it holds the block from now on
     further_sharer,
     already_bound,
+    elsewhere,  ///< a sharer of another block, which it must leave first; nothing was changed
+  };
+  /// What came of a binding; `block` is the one at the address, null when it is unknown.
+  struct Binding {
+    Bound bound = Bound::unknown_block;
+    const LiveBlock* block = nullptr;
   };
 
   /// Adds a block and its bytes. A block already open at this address is dropped and counted.
@@ -85,13 +91,17 @@ class STRANDLINE_API LiveBlocks {
 
   const LiveBlock* find(std::uint64_t address) const noexcept;
 
-  /// `array` becomes a sharer of the block at `address`, or moves there from another block.
+  /// `array` becomes a sharer of the block at `address`.
+  Binding try_bind(std::uint64_t address, ArrayKey array, const Holder& holder);
+  /// The same; from another block it moves there.
   Bound bind(std::uint64_t address, ArrayKey array, const Holder& holder);
   /// `array` is no longer a sharer. The block whose holder changed by that, or null.
   const LiveBlock* leave(ArrayKey array);
   /// Replaces what is known of the holder (first binding, later label) without a change of holder:
   /// counts for the block's whole life, also in the peak sets.
   void amend_holder(std::uint64_t address, const Holder& holder) noexcept;
+  /// The same for a block that `find` or `try_bind` has just given.
+  void amend_holder(const LiveBlock& block, const Holder& holder) noexcept;
   /// The label counts for the block's whole life, also in the peak sets. Null when unknown.
   const LiveBlock* set_label(std::uint64_t address, LabelId label) noexcept;
   /// The block `array` is bound to, or null.
@@ -149,6 +159,10 @@ class STRANDLINE_API LiveBlocks {
   static constexpr std::size_t index(Measure measure) noexcept {
     return static_cast<std::size_t>(measure);
   }
+  Entry& entry_of(const LiveBlock& block) noexcept {
+    return const_cast<Entry&>(reinterpret_cast<const Entry&>(block));  // its first member
+  }
+  void free_one_sharer();
   bool is_in_peak(const Entry& entry, std::size_t measure) const noexcept;
   void keep_for_peaks(Entry& entry);
   void link(Index sharer, Index block) noexcept;

@@ -15,11 +15,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "strandline/core/export.h"
 #include "strandline/record/capture.h"
 
 namespace strandline::record {
+
+class CallbackScope;
+struct ReturnAddresses;
+
+/// How the C++ frames outward to an entry are found.
+enum class CppFrames : std::uint8_t {
+  keep_pointers,   ///< all are ours: by their frame pointers
+  need_unwinding,  ///< others' code is among them: by the unwinder, as far as the runtime
+};
 
 /// Open while C++ runs on behalf of a caller of another language; one in the outermost function of
 /// each binding. Entries nest. A C++ program may open one at the end of the stack that it wants.
@@ -28,7 +38,10 @@ class STRANDLINE_API BindingEntry {
   /// `frame` is that of the function that opens it, `language_frame` names the caller's, as
   /// FrameList::addresses does.
   explicit BindingEntry(const void* language_frame = nullptr,
-                        const void* frame = __builtin_frame_address(0)) noexcept;
+                        const void* frame = __builtin_frame_address(0)) noexcept
+      : BindingEntry(CppFrames::keep_pointers, language_frame, frame) {}
+  BindingEntry(CppFrames frames, const void* language_frame,
+               const void* frame = __builtin_frame_address(0)) noexcept;
   ~BindingEntry();
   BindingEntry(const BindingEntry&) = delete;
   BindingEntry& operator=(const BindingEntry&) = delete;
@@ -39,12 +52,14 @@ class STRANDLINE_API BindingEntry {
 
   const void* const frame_;
   const void* const language_frame_;
-  const void* callback_frame_ = nullptr;  // where C++ has called back, null while it runs itself
-  const void* callback_address_ = nullptr;
+  const CallbackScope* callback_ = nullptr;  // innermost, null while C++ runs itself
   BindingEntry* const previous_;
+  const CppFrames frames_;
 };
 
-/// Open while C++ runs code of the other language on the same thread.
+/// Open while C++ runs code of the other language on the same thread. They nest. In an entry that
+/// needs unwinding it takes the frames between the two, once for all captures in it: about half a
+/// microsecond.
 class STRANDLINE_API CallbackScope {
  public:
   explicit CallbackScope(const void* frame = __builtin_frame_address(0)) noexcept;
@@ -53,8 +68,17 @@ class STRANDLINE_API CallbackScope {
   CallbackScope& operator=(const CallbackScope&) = delete;
 
  private:
-  BindingEntry* const entry_;  // null when none is open
+  friend class NativeWalk;
+
+  BindingEntry* const entry_;      // null when none is open
+  const CallbackScope* previous_;  // of the same entry
+  const void* const frame_;
+  const void* const address_;  // in the function of that frame
+  std::unique_ptr<ReturnAddresses> unwound_;
 };
+
+/// The frame of the language that runs on this thread now, for an entry; null without one.
+STRANDLINE_API const void* language_frame() noexcept;
 
 /// Where the code of the language's runtime lies: a stack unwound without an entry ends there.
 STRANDLINE_API void set_language_runtime(const void* address_in_it) noexcept;

@@ -33,7 +33,13 @@ struct ThreadState {
   std::uint64_t last_alloc_sequence = 0;
 };
 
-STRANDLINE_API ThreadState& thread_state() noexcept;
+namespace detail {
+STRANDLINE_API extern STRANDLINE_FAST_TLS constinit thread_local ThreadState t_state;
+}
+
+inline ThreadState& thread_state() noexcept {
+  return detail::t_state;
+}
 /// This thread's number, from 1; threads past 65,535 share the last one.
 STRANDLINE_API std::uint16_t thread_number() noexcept;
 

@@ -103,17 +103,25 @@ struct Cut {
   std::string fault;              ///< why the recorder turned itself off, empty otherwise
 };
 
+class Recorder;
+
 namespace detail {
-STRANDLINE_API extern std::atomic<Mode> g_mode;
-}
+// Read by every hook on every thread, hardly ever written, and alone in its cache line.
+struct alignas(64) Shared {
+  std::atomic<Mode> mode{Mode::off};
+  std::atomic<Recorder*> recorder{nullptr};
+};
+STRANDLINE_API extern constinit Shared g_shared;
+STRANDLINE_API Recorder& make_recorder() noexcept;
+}  // namespace detail
 
 /// Whether events are recorded now.
 inline bool recording() noexcept {
-  return detail::g_mode.load(std::memory_order_relaxed) == Mode::on;
+  return detail::g_shared.mode.load(std::memory_order_relaxed) == Mode::on;
 }
 /// Whether a source that cannot list its live buffers must report them: on or off, not dead.
 inline bool tracking() noexcept {
-  return detail::g_mode.load(std::memory_order_relaxed) != Mode::dead;
+  return detail::g_shared.mode.load(std::memory_order_relaxed) != Mode::dead;
 }
 
 class STRANDLINE_API Recorder {
@@ -175,6 +183,8 @@ class STRANDLINE_API Recorder {
   /// The stack of this thread, none when stacks are not recorded or nothing can gather here. Must
   /// not be called under a lock that freeing memory takes: a capture may run foreign code.
   TracebackId capture() noexcept;
+  /// What a traceback is made of now.
+  Stacks stacks() const noexcept { return stacks_.load(std::memory_order_relaxed); }
   /// Traceback of the block that starts at `address`, none when it is not live.
   TracebackId traceback_of(std::uint64_t address) const noexcept STRANDLINE_EXCLUDES(mutex_);
   /// Why it turned itself off; empty when it did not.
@@ -195,7 +205,7 @@ class STRANDLINE_API Recorder {
   void fail(const char* what) noexcept STRANDLINE_EXCLUDES(mutex_);
 
  private:
-  friend Recorder& recorder() noexcept;
+  friend Recorder& detail::make_recorder() noexcept;
   struct SinkPump;
 
   Recorder();
@@ -205,7 +215,7 @@ class STRANDLINE_API Recorder {
   void write_alloc(const Allocation& allocation, const Holder& holder) STRANDLINE_REQUIRES(mutex_);
   void write_holder(const LiveBlock& block) STRANDLINE_REQUIRES(mutex_);
   void write_annotation(const LiveBlock& block) STRANDLINE_REQUIRES(mutex_);
-  void bind_unlocked(std::uint64_t address, ArrayKey array, const Holder& holder)
+  void note_binding(const LiveBlocks::Binding& binding, const Holder& holder)
       STRANDLINE_REQUIRES(mutex_);
   void add_initial(const InitialState& initial) STRANDLINE_REQUIRES(mutex_);
   void fill_cut(Cut& cut, Events events) STRANDLINE_REQUIRES(mutex_);
@@ -235,6 +245,9 @@ class STRANDLINE_API Recorder {
 };
 
 /// The process's recorder; made on first use, never destroyed.
-STRANDLINE_API Recorder& recorder() noexcept;
+inline Recorder& recorder() noexcept {
+  Recorder* known = detail::g_shared.recorder.load(std::memory_order_acquire);
+  return STRANDLINE_LIKELY(known != nullptr) ? *known : detail::make_recorder();
+}
 
 }  // namespace strandline::record

@@ -51,9 +51,11 @@ struct Fingerprint {
   std::uint64_t low = 0x6A09E667F3BCC909ULL;
   std::uint64_t high = 0xBB67AE8584CAA73BULL;
 
-  /// Adds the next frame; frames go in innermost first.
-  constexpr void add(std::uint64_t code, std::uint32_t offset) noexcept {
-    const std::uint64_t word = code + (static_cast<std::uint64_t>(offset) << 48) + offset;
+  /// Adds the next frame; frames go in innermost first. What two sources mean by equal numbers are
+  /// different frames.
+  constexpr void add(std::uint64_t code, std::uint32_t offset, std::uint16_t source = 0) noexcept {
+    const std::uint64_t word =
+        code + (static_cast<std::uint64_t>(offset) << 48) + offset + source * 0xC2B2AE3D27D4EB4FULL;
     low = (low ^ word) * 0x9E3779B97F4A7C15ULL;
     low ^= low >> 32;
     high = (high + word) * 0xD6E8FEB86659FD93ULL;
@@ -62,8 +64,22 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// At most this many frames are kept, the innermost; a longer stack is marked truncated.
+/// Identity of a stack by its frames alone, innermost first.
+constexpr Fingerprint fingerprint_of(std::span<const RawFrame> frames, bool truncated) noexcept {
+  Fingerprint fingerprint;
+  for (const RawFrame& frame : frames) fingerprint.add(frame.code, frame.offset, frame.source);
+  fingerprint.add(frames.size(), truncated ? 1 : 0);
+  return fingerprint;
+}
+
+/// At most this many frames are kept; a longer stack is marked truncated.
 inline constexpr std::size_t kMaxFrames = 128;
+/// Of a longer stack these outermost frames stay, since they lead to the program's own lines, then
+/// a gap, then the innermost ones.
+inline constexpr std::size_t kOuterFrames = 16;
+inline constexpr std::size_t kInnerFrames = kMaxFrames - kOuterFrames - 1;
+/// RawFrame::source of the gap: the frames that were left out, however many.
+inline constexpr std::uint16_t kGapSource = UINT16_MAX - 1;
 
 class STRANDLINE_API TracebackTable {
  public:

@@ -23,7 +23,7 @@ sys.path.insert(0, FOLDER)
 import frames_module  # noqa: E402
 import patterns  # noqa: E402
 
-MOST = 128
+MOST, OUTER = 128, 16  # frames of a stack that are kept, and the outermost of a deep one
 
 
 def oracle():
@@ -34,6 +34,13 @@ def oracle():
         frames.append((frame.f_code.co_filename, frame.f_code.co_qualname, frame.f_lineno))
         frame = frame.f_back
     return frames[::-1]
+
+
+def kept(told):
+    """What is kept of a stack told outermost first: of a deep one its two ends."""
+    if len(told) <= MOST:
+        return told
+    return [*told[:OUTER], ("<frames left out>", "…", 0), *told[OUTER + 1 - MOST :]]
 
 
 class Checker:
@@ -47,8 +54,8 @@ class Checker:
         captured, told = frames_module.capture(), oracle()
         frames, truncated = frames_module.resolve(captured)
         self.compared += 1
-        if (frames != told[-MOST:] or truncated != (len(told) > MOST)) and not self.difference:
-            self.difference = (frames, told[-MOST:], truncated, len(told))
+        if (frames != kept(told) or truncated != (len(told) > MOST)) and not self.difference:
+            self.difference = (frames, kept(told), truncated, len(told))
 
     def finish(self):
         if self.difference:
@@ -228,8 +235,8 @@ def check_entry():
         if entry_name in names:
             told = told[len(names) - names[::-1].index(entry_name) :]
         checker.compared += 1
-        if frames != told[-MOST:] or truncated != (len(told) > MOST):
-            checker.difference = checker.difference or (frames, told[-MOST:], truncated, len(told))
+        if frames != kept(told) or truncated != (len(told) > MOST):
+            checker.difference = checker.difference or (frames, kept(told), truncated, len(told))
 
     def entry(rest):
         rest()
