@@ -13,16 +13,6 @@
 
 namespace strandline::mlx_adapter {
 
-PendingLeaf& pending_leaf() noexcept {
-  thread_local constinit PendingLeaf leaf{};
-  return leaf;
-}
-
-TracebackId& vmapped_operation() noexcept {
-  thread_local constinit TracebackId operation{};
-  return operation;
-}
-
 namespace {
 
 class MlxAdapter final : public record::Adapter {
@@ -42,7 +32,7 @@ class MlxAdapter final : public record::Adapter {
     }
     static const bool once = (register_cache_state(), true);
     static_cast<void>(once);
-    g_attached.store(true, std::memory_order_relaxed);
+    g_attached.value.store(true, std::memory_order_relaxed);
   }
 
   std::vector<std::pair<std::string, std::uint64_t>> hook_calls() const override {
@@ -58,11 +48,9 @@ class MlxAdapter final : public record::Adapter {
   bool label_array(ArrayKey array, LabelId label) noexcept override {
     bool known = false;
     quietly([&] {
-      const void* descriptor = reinterpret_cast<const void*>(array.value);
-      known = nodes().with_known(descriptor, [&](NodeInfo& node) {
-        node.label = label;
-        return false;
-      });
+      const Node node(reinterpret_cast<const void*>(array.value));
+      known = node.is_known();
+      if (known) node.set_label(label);
       if (record::recorder().annotate_array(array, label)) known = true;
     });
     return known;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "describe.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <span>
 #include <vector>
+
+#include "thread_caches.h"
 
 namespace strandline::mlx_adapter {
 namespace {
@@ -49,20 +48,26 @@ record::Dtype dtype_of(mx::Dtype dtype) noexcept {
 }  // namespace
 
 LayoutId layout_of(const mx::array& array) {
-  constexpr std::size_t kUsualRank = 16;
+  record::Tables& tables = record::recorder().tables();
+  RecentLayouts& recent = thread_caches().layouts;
+  const std::uint32_t generation = tables.generation.load(std::memory_order_acquire);
   const mx::Shape& shape = array.shape();
-  record::LayoutTable& layouts = record::recorder().tables().layouts;
-  if (shape.size() <= kUsualRank) {
-    std::array<std::int64_t, kUsualRank> extents;
-    std::copy(shape.begin(), shape.end(), extents.begin());
-    return layouts.intern({extents.data(), shape.size()}, dtype_of(array.dtype()));
-  }
+  if (const LayoutId known = recent.find(shape, array.dtype(), generation)) return known;
   const std::vector<std::int64_t> extents(shape.begin(), shape.end());
-  return layouts.intern(extents, dtype_of(array.dtype()));
+  const LayoutId id = tables.layouts.intern(extents, dtype_of(array.dtype()));
+  recent.keep(shape, array.dtype(), generation, id);
+  return id;
 }
 
 OpId op_of(mx::Primitive& primitive) {
-  return record::recorder().tables().ops.intern(primitive.name());
+  record::Tables& tables = record::recorder().tables();
+  RecentOps& recent = thread_caches().ops;
+  const std::uint32_t generation = tables.generation.load(std::memory_order_acquire);
+  const char* name = primitive.name();
+  if (const OpId known = recent.find(name, generation)) return known;
+  const OpId id = tables.ops.intern(name);
+  recent.keep(name, generation, id);
+  return id;
 }
 
 OpId leaf_op() {
@@ -84,19 +89,20 @@ std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept {
   return reinterpret_cast<std::uint64_t>(mlx_functions().raw_ptr(&buffer));
 }
 
-record::Holder holder_of(const mx::array& array, const NodeInfo* node) {
+record::Holder holder_of(const mx::array& array, Node node, TracebackId traceback) {
   record::Holder holder{.layout = layout_of(array),
                         .view_bytes = array.data_size() * array.itemsize(),
                         .view_offset = static_cast<std::uint64_t>(array.offset())};
-  const record::OpContext* scope = record::thread_state().scope;
-  if (node != nullptr) {
-    holder.traceback = node->traceback;
-    holder.op = node->op;
-    holder.label = node->label;
+  const record::ThreadState& thread = record::thread_state();
+  const record::OpContext* scope = thread.scope;
+  holder.traceback = traceback;
+  if (node.is_known()) {
+    holder.op = node.op();
+    holder.label = node.label();
   }
   if (!holder.traceback && scope != nullptr) holder.traceback = scope->traceback;
   if (!holder.label) {
-    holder.label = scope != nullptr && scope->label ? scope->label : record::thread_state().label;
+    holder.label = scope != nullptr && scope->label ? scope->label : thread.label;
   }
   if (!holder.op) {
     if (array.has_primitive()) {

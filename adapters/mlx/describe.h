@@ -25,8 +25,8 @@ OpId leaf_op();
 /// Start of the memory behind a buffer, as the program sees it; 0 for a null buffer.
 std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept;
 
-/// What an array would be charged as: its node's ids, else those of the open op scope.
-record::Holder holder_of(const mx::array& array, const NodeInfo* node);
+/// What an array would be charged as: `traceback` and its node's ids, else those of the open scope.
+record::Holder holder_of(const mx::array& array, Node node, TracebackId traceback);
 
 /// Layout of the first of the arrays at `outputs` that has no data and needs `bytes`.
 LayoutId layout_of_unbound_output(void* outputs, std::uint64_t bytes) noexcept;

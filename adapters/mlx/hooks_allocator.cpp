@@ -10,6 +10,7 @@
 #include "hook_calls.h"
 #include "quietly.h"
 #include "strandline/record/capture.h"
+#include "thread_work.h"
 
 namespace strandline::mlx_adapter {
 namespace {
@@ -54,26 +55,26 @@ struct CacheState final : record::StateProvider {
                            .size = size,
                            .requested = requested,
                            .stream = stream});
-    if (!reused) follow_cache();
+    if (!reused) follow_cache(mlx_functions().get_cache_memory());
   } catch (...) {
     stop_recording_by_fault();
   }
 
   void note_free(std::uint64_t address, std::uint64_t size) noexcept
       STRANDLINE_REQUIRES(mutex) try {
-    const bool kept = mlx_functions().get_cache_memory() > cached.total();
+    const std::uint64_t total = mlx_functions().get_cache_memory();
+    const bool kept = total > cached.total();
     if (kept) cached.put(address, size);
     recorder().note_free({.action = kept ? Action::free_to_cache : Action::free_to_device,
                           .address = address,
                           .size = size});
-    follow_cache();
+    follow_cache(total);
   } catch (...) {
     stop_recording_by_fault();
   }
 
   // MLX's cache is smaller than the mirror: what left it went to the system.
-  void follow_cache() STRANDLINE_REQUIRES(mutex) {
-    const std::uint64_t total = mlx_functions().get_cache_memory();
+  void follow_cache(std::uint64_t total) STRANDLINE_REQUIRES(mutex) {
     if (total >= cached.total()) return;
     evicted.clear();
     cached.shrink_to(total, evicted);
@@ -95,7 +96,7 @@ mx::allocator::Allocator& real_allocator() noexcept {
 
 // Outside an op the memory is a leaf's: its constructor has just taken the traceback.
 record::OpContext leaf_context() {
-  const PendingLeaf& leaf = pending_leaf();
+  const PendingLeaf& leaf = t_work.leaf;
   return {.op = leaf_op(),
           .traceback = leaf.descriptor != nullptr ? leaf.traceback : recorder().capture(),
           .label = record::thread_state().label};
@@ -152,7 +153,7 @@ auto then_follow_cache(Call&& call) {
       try {
         CacheState& state = cache_state();
         const LockGuard guard(state.mutex);
-        state.follow_cache();
+        state.follow_cache(mlx_functions().get_cache_memory());
       } catch (...) {
         stop_recording_by_fault();
       }

@@ -6,6 +6,8 @@
 #include "nodes.h"
 #include "quietly.h"
 #include "shadow.h"
+#include "thread_work.h"
+#include "traced_primitives.h"
 #include "transforms.h"
 
 namespace strandline::mlx_adapter {
@@ -32,10 +34,11 @@ bool find_fused(const mx::Primitive& primitive, std::size_t position, PrimitiveI
          primitives().find(&outputs[position].primitive(), traced);
 }
 
-TracebackId capture_here() noexcept {
-  const TracebackId vmapped = vmapped_operation();
-  return recorder().tables().tracebacks.pair(vmapped ? vmapped : recorder().capture(),
-                                             record::thread_state().forward);
+TracebackId capture_here() {
+  const TracebackId vmapped = t_work.vmapped_operation;
+  const TracebackId calling = vmapped ? vmapped : recorder().capture();
+  const TracebackId forward = record::thread_state().forward;
+  return forward ? recorder().tables().tracebacks.pair(calling, forward) : calling;
 }
 
 // The traceback of a node whose primitive has been seen: in a compiled call it is a replay of the
@@ -49,86 +52,98 @@ TracebackId replayed_traceback(const PrimitiveInfo& traced) {
   return here ? here : traced.traceback;
 }
 
-NodeInfo node_of_primitive(const mx::array& array) {
-  mx::Primitive& primitive = array.primitive();
-  const ShadowTable* shadow = shadow_of(primitive);
-  const bool seen = shadow != nullptr;
-  if (!seen) shadow = put_shadow(primitive);
-  const CompiledCall* call = CompiledCall::current();
-  PrimitiveInfo traced{.label = record::thread_state().label,
-                       .outer_frames = call != nullptr ? call->depth() : 0};
-  const bool is_replay =
-      (seen && primitives().find(&primitive, traced)) ||
-      (shadow != nullptr && shadow->is_compiled && find_fused(primitive, 0, traced));
-  NodeInfo node{.primitive = &primitive};
-  if (is_replay) {
-    node.traceback = replayed_traceback(traced);
-    if (shadow != nullptr && shadow->is_compiled && call != nullptr) node.calling = call->calling();
-    node.label = traced.label ? traced.label : record::thread_state().label;
-  } else {
-    node.traceback = traced.traceback = capture_here();
-    node.label = traced.label;
-  }
-  primitives().with(&primitive, [&](PrimitiveInfo& info) {
+void count_node(const mx::array& array, const PrimitiveInfo& traced) {
+  primitives().with(&array.primitive(), [&](PrimitiveInfo& info) {
     if (info.nodes == 0) info = {traced.traceback, traced.label, traced.outer_frames, 0};
     ++info.nodes;
   });
-  return node;
+  Node(array).add(Node::kCounted);
 }
 
-void note_node(const void* descriptor) {
-  const DescriptorView view(descriptor);
-  const mx::array& array = view.array();
-  NodeInfo node;
-  if (array.has_primitive()) {
-    node = node_of_primitive(array);
-    node.op = op_of(array.primitive());
+// A node whose primitive has been seen before, or may be seen again: the rare case.
+__attribute__((noinline)) void note_traced_node(Node node, const mx::array& array,
+                                                const ShadowTable* shadow, bool is_seen) {
+  const CompiledCall* call = CompiledCall::current();
+  const bool is_fused = shadow != nullptr && shadow->is_compiled;
+  const LabelId label = record::thread_state().label;
+  PrimitiveInfo traced{.label = label, .outer_frames = call != nullptr ? call->depth() : 0};
+  const bool is_replay = (is_seen && primitives().find(&array.primitive(), traced)) ||
+                         (is_fused && find_fused(array.primitive(), 0, traced));
+  const OpId op = op_of(array.primitive());
+  if (is_replay) {
+    node.set(replayed_traceback(traced), op, traced.label ? traced.label : label);
   } else {
+    traced.traceback = capture_here();
+    node.set(traced.traceback, op, label);
+  }
+  if (is_replay || call != nullptr || node.is_tracer()) count_node(array, traced);
+  if (is_fused && call != nullptr && compiled_outputs(array.primitive()).size() > 1) {
+    fused_calls().with(node.descriptor(), [&](TracebackId& stack) { stack = call->calling(); });
+    node.add(Node::kFused);
+  }
+}
+
+void note_node(Node node, const mx::array& array) {
+  if (!array.has_primitive()) {
     // Arrays that kernels make take the ids of the open scope when they get memory.
     if (record::thread_state().scope != nullptr) return;
-    node.traceback = capture_here();
-    if (!node.traceback) return;
-    node.op = leaf_op();
-    node.label = record::thread_state().label;
-    pending_leaf() = {.descriptor = descriptor, .traceback = node.traceback};
+    const TracebackId here = capture_here();
+    if (!here) return;
+    node.set(here, leaf_op(), record::thread_state().label);
+    t_work.leaf = {.descriptor = node.descriptor(), .traceback = here};
+    return;
   }
-  nodes().with(descriptor, [&](NodeInfo& entry) { entry = node; });
+  mx::Primitive& primitive = array.primitive();
+  const ShadowTable* shadow = shadow_of(primitive);
+  const bool is_seen = shadow != nullptr;
+  if (!is_seen) shadow = put_shadow(primitive);
+  if (is_seen || node.is_tracer() || CompiledCall::current() != nullptr) {
+    return note_traced_node(node, array, shadow, is_seen);
+  }
+  node.set(capture_here(), op_of(primitive), record::thread_state().label);
 }
 
 // Which output of its primitive a node is gets known after it was made.
-TracebackId traceback_of_output(const mx::array& array, const NodeInfo& node) {
+TracebackId traceback_of_output(const mx::array& array, Node node) {
+  if (!node.is_known()) return {};
   PrimitiveInfo traced;
-  if (!node.calling || array.sibling_position() == 0 || !array.has_primitive() ||
-      !find_fused(array.primitive(), static_cast<std::size_t>(array.sibling_position()), traced)) {
-    return node.traceback;
+  TracebackId calling;
+  if (!node.has(Node::kFused) || array.sibling_position() == 0 || !array.has_primitive() ||
+      !find_fused(array.primitive(), static_cast<std::size_t>(array.sibling_position()), traced) ||
+      !fused_calls().find(node.descriptor(), calling)) {
+    return node.traceback();
   }
-  return recorder().tables().tracebacks.splice(node.calling, traced.traceback, traced.outer_frames);
-}
-
-const void* descriptor_of(const mx::array& array) noexcept {
-  return reinterpret_cast<const void*>(array.id());
+  return recorder().tables().tracebacks.splice(calling, traced.traceback, traced.outer_frames);
 }
 
 // `array` owns or shares the memory of its data now.
 void note_bound(const mx::array& array) {
-  const void* descriptor = descriptor_of(array);
-  if (pending_leaf().descriptor == descriptor) pending_leaf() = {};
-  NodeInfo node;
-  nodes().with(descriptor, [&](NodeInfo& entry) {
-    entry.bound = true;
-    node = entry;
-  });
-  node.traceback = traceback_of_output(array, node);
-  recorder().bind(payload_of(array.buffer()), key_of(array), holder_of(array, &node));
+  const Node node(array);
+  if (t_work.leaf.descriptor == node.descriptor()) t_work.leaf = {};
+  const record::Holder holder = holder_of(array, node, traceback_of_output(array, node));
+  node.add(Node::kBound);
+  recorder().bind(payload_of(array.buffer()), key_of(array), holder);
 }
 
 void note_detached(const mx::array& array) {
-  const void* primitive = nullptr;
-  nodes().with_known(descriptor_of(array), [&](NodeInfo& node) {
-    primitive = std::exchange(node.primitive, nullptr);
-    return false;
-  });
-  if (primitive != nullptr) leave_primitive(primitive);
+  const Node node(array);
+  if (!node.has(Node::kCounted)) return;
+  node.remove(Node::kCounted);
+  if (array.has_primitive()) leave_primitive(&array.primitive());
+}
+
+// The last descriptor of a buffer: its block is about to be freed, and its sharers go with it.
+bool frees_its_block(const mx::array& array) noexcept {
+  const auto& data = array.data_shared_ptr();
+  return data != nullptr && data.use_count() == 1 && data->is_owned();
+}
+
+void note_death(Node node, const mx::array& array) {
+  note_detached(array);
+  if (node.has(Node::kFused)) {
+    fused_calls().with_known(node.descriptor(), [](TracebackId&) { return true; });
+  }
+  if (node.has(Node::kBound) && !frees_its_block(array)) recorder().leave(key_of(array));
 }
 
 }  // namespace
@@ -136,24 +151,18 @@ void note_detached(const mx::array& array) {
 void hook_desc_init(void* descriptor) STRANDLINE_HOOK("_ZN3mlx4core5array9ArrayDesc4initEv");
 void hook_desc_init(void* descriptor) {
   count_call(Hook::desc_init);
+  const Node node(descriptor);
+  node.reset();
   mlx_functions().desc_init(descriptor);
-  if (recording()) quietly([&] { note_node(descriptor); });
+  if (recording()) quietly([&] { note_node(node, DescriptorView(descriptor).array()); });
 }
 
 void hook_desc_destroy(void* descriptor) STRANDLINE_HOOK("_ZN3mlx4core5array9ArrayDescD1Ev");
 void hook_desc_destroy(void* descriptor) {
   count_call(Hook::desc_destroy);
-  if (!nodes().empty() && tracking()) {
-    quietly([&] {
-      NodeInfo gone;
-      const bool known = nodes().with_known(descriptor, [&](NodeInfo& node) {
-        gone = node;
-        return true;
-      });
-      if (!known) return;
-      if (gone.primitive != nullptr) leave_primitive(gone.primitive);
-      if (gone.bound) recorder().leave({reinterpret_cast<std::uint64_t>(descriptor)});
-    });
+  const Node node(descriptor);
+  if (node.is_known() && tracking()) {
+    quietly([&] { note_death(node, DescriptorView(descriptor).array()); });
   }
   mlx_functions().desc_destroy(descriptor);
 }
@@ -200,7 +209,7 @@ void hook_copy_shared_buffer(mx::array* array, const mx::array& other, const mx:
 void hook_detach(mx::array* array) STRANDLINE_HOOK("_ZN3mlx4core5array6detachEv");
 void hook_detach(mx::array* array) {
   count_call(Hook::detach);
-  if (!nodes().empty() && tracking()) {
+  if (!primitives().empty() && tracking()) {
     quietly([&] {
       note_detached(*array);
       for (const mx::array& sibling : array->siblings()) note_detached(sibling);

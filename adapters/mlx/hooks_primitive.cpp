@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the slots of a shadow lead: the op scope around a primitive's evaluation, and the forward
 // traceback while a primitive's gradient makes nodes.
+#include <array>
+#include <atomic>
+
 #include "describe.h"
 #include "hook_calls.h"
 #include "quietly.h"
 #include "shadow.h"
+#include "thread_work.h"
+#include "traced_primitives.h"
 
 namespace strandline::mlx_adapter {
 namespace {
@@ -16,16 +21,27 @@ Function* real_function(const mx::Primitive& primitive, Slot slot) noexcept {
   return reinterpret_cast<Function*>(shadow_of(primitive)->real_slot(slot));
 }
 
+// By the framework's number of the stream; ids of streams are never taken back.
+StreamId stream_of(mx::Primitive& primitive) {
+  static constinit std::array<std::atomic<std::uint32_t>, 64> known{};
+  const auto number = static_cast<std::uint64_t>(primitive.stream().index);
+  if (number < known.size()) {
+    if (const std::uint32_t id = known[number].load(std::memory_order_relaxed)) return {id};
+  }
+  const StreamId id = recorder().tables().streams.intern(number);
+  if (number < known.size()) known[number].store(id.value, std::memory_order_relaxed);
+  return id;
+}
+
 record::OpContext context_of(mx::Primitive& primitive, Arrays& outputs) {
-  record::OpContext context{.stream = recorder().tables().streams.intern(
-                                static_cast<std::uint64_t>(primitive.stream().index)),
-                            .layout_of = layout_of_unbound_output,
-                            .outputs = &outputs};
-  NodeInfo node;
-  if (!outputs.empty() && nodes().find(reinterpret_cast<const void*>(outputs[0].id()), node)) {
-    context.op = node.op;
-    context.traceback = node.traceback;
-    context.label = node.label;
+  record::OpContext context{
+      .stream = stream_of(primitive), .layout_of = layout_of_unbound_output, .outputs = &outputs};
+  if (!outputs.empty()) {
+    if (const Node node(outputs[0]); node.is_known()) {
+      context.op = node.op();
+      context.traceback = node.traceback();
+      context.label = node.label();
+    }
   }
   if (!context.op) context.op = op_of(primitive);
   if (!context.label) context.label = record::thread_state().label;
@@ -66,11 +82,11 @@ std::pair<Arrays, std::vector<int>> shadow_vmap(mx::Primitive* self, const Array
                                                 const std::vector<int>& axes) {
   count_call(Hook::primitive_vmap);
   struct Restore {
-    TracebackId previous = vmapped_operation();
-    ~Restore() { vmapped_operation() = previous; }
+    TracebackId previous = t_work.vmapped_operation;
+    ~Restore() { t_work.vmapped_operation = previous; }
   } restore;
   PrimitiveInfo info;
-  if (recording() && primitives().find(self, info)) vmapped_operation() = info.traceback;
+  if (recording() && primitives().find(self, info)) t_work.vmapped_operation = info.traceback;
   return real_function<std::pair<Arrays, std::vector<int>>(
       mx::Primitive*, const Arrays&, const std::vector<int>&)>(*self, Slot::vmap)(self, inputs,
                                                                                   axes);

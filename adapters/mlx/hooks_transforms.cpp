@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks of transforms, compiled functions, and tasks that run later on a stream's thread.
+#include <type_traits>
+
 #include "hook_calls.h"
 #include "quietly.h"
+#include "thread_caches.h"
 #include "transforms.h"
 
 namespace strandline::mlx_adapter {
@@ -9,33 +12,60 @@ namespace {
 
 using record::recorder;
 
-thread_local constinit const CompiledCall* t_call = nullptr;
+// A task with its op's scope around it; small enough for std::function to hold without memory of
+// its own. It is moved about and runs once.
+struct RunCarried {
+  CarriedTask* carried;
 
-// The scope of an op, for a task that allocates after the op's evaluation has returned. Its outputs
-// may be gone by then.
-struct CarriedScope {
-  explicit CarriedScope(const record::OpContext& scope) : context(scope) {
-    context.layout_of = nullptr;
-    context.outputs = nullptr;
+  void operator()() const {
+    struct GiveBack {
+      CarriedTask& carried;
+      ~GiveBack() { CarriedTasks::give_back(carried); }
+    } give_back{*carried};
+    const record::OpScope open(carried->context);
+    carried->task();
   }
-  record::OpContext context;
 };
+static_assert(std::is_trivially_copyable_v<RunCarried> && sizeof(RunCarried) <= 16);
+
+// For a task that allocates after the op's evaluation has returned, whose outputs may be gone then.
+std::function<void()> with_scope(const record::OpContext& scope, std::function<void()>&& task) {
+  CarriedTask& carried = thread_caches().tasks.take();
+  carried.context = scope;
+  carried.context.layout_of = nullptr;
+  carried.context.outputs = nullptr;
+  carried.task = std::move(task);
+  return RunCarried{&carried};
+}
+
+bool records_merged_stacks() noexcept {
+  return recording() && recorder().stacks() == record::Stacks::all;
+}
 
 }  // namespace
 
-CompiledCall::CompiledCall() noexcept : previous_(t_call) {
+CompiledCall::CompiledCall() noexcept : previous_(t_work.compiled_call) {
   calling_ = recorder().capture();
   quietly(
       [&] { depth_ = static_cast<std::uint32_t>(recorder().tables().tracebacks.depth(calling_)); });
-  t_call = this;
+  t_work.compiled_call = this;
 }
 
 CompiledCall::~CompiledCall() {
-  t_call = previous_;
+  t_work.compiled_call = previous_;
 }
 
-const CompiledCall* CompiledCall::current() noexcept {
-  return t_call;
+TransformEntry::TransformEntry() noexcept {
+  if (!records_merged_stacks()) return;
+  entry_.emplace(record::CppFrames::need_unwinding, record::language_frame());
+}
+
+ArraysFunction with_callback_scope(const ArraysFunction& function) {
+  if (!records_merged_stacks()) return function;
+  return [function](const Arrays& inputs) {
+    const record::CallbackScope callback;
+    return function(inputs);
+  };
 }
 
 std::pair<Arrays, Arrays> hook_vjp(const ArraysFunction& function, const Arrays& primals,
@@ -45,7 +75,8 @@ std::pair<Arrays, Arrays> hook_vjp(const ArraysFunction& function, const Arrays&
                                    const Arrays& cotangents) {
   count_call(Hook::vjp);
   const record::ForwardScope scope({});
-  return mlx_functions().vjp(function, primals, cotangents);
+  const TransformEntry entry;
+  return mlx_functions().vjp(with_callback_scope(function), primals, cotangents);
 }
 
 std::pair<Arrays, Arrays> hook_jvp(const ArraysFunction& function, const Arrays& primals,
@@ -55,7 +86,8 @@ std::pair<Arrays, Arrays> hook_jvp(const ArraysFunction& function, const Arrays&
                                    const Arrays& tangents) {
   count_call(Hook::jvp);
   const record::ForwardScope scope({});
-  return mlx_functions().jvp(function, primals, tangents);
+  const TransformEntry entry;
+  return mlx_functions().jvp(with_callback_scope(function), primals, tangents);
 }
 
 // Gradients asked for in Python come through here, not through vjp.
@@ -67,10 +99,12 @@ ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
 ValueAndGradFunction hook_value_and_grad(const ArraysFunction& function,
                                          const std::vector<int>& argnums) {
   count_call(Hook::value_and_grad);
-  ValueAndGradFunction transformed = mlx_functions().value_and_grad(function, argnums);
+  ValueAndGradFunction transformed =
+      mlx_functions().value_and_grad(with_callback_scope(function), argnums);
   if (!recording()) return transformed;
   return [transformed = std::move(transformed)](const Arrays& inputs) {
     const record::ForwardScope scope({});
+    const TransformEntry entry;
     return transformed(inputs);
   };
 }
@@ -83,11 +117,18 @@ CompiledFunction hook_compile(CompiledFunction function, std::uintptr_t id, bool
 CompiledFunction hook_compile(CompiledFunction function, std::uintptr_t id, bool shapeless,
                               std::vector<std::uint64_t> constants) {
   count_call(Hook::compile);
+  if (records_merged_stacks()) {
+    function = [traced = std::move(function)](const Arrays& inputs) {
+      const record::CallbackScope callback;
+      return traced(inputs);
+    };
+  }
   CompiledFunction compiled =
       mlx_functions().compile(std::move(function), id, shapeless, std::move(constants));
   if (!recording()) return compiled;
   return [compiled = std::move(compiled)](const Arrays& inputs) {
     const CompiledCall call;
+    const TransformEntry entry;
     return compiled(inputs);
   };
 }
@@ -98,12 +139,7 @@ void hook_enqueue(void* scheduler, mx::Stream stream, std::function<void()> task
   count_call(Hook::enqueue);
   const record::OpContext* scope = record::thread_state().scope;
   if (scope != nullptr && recording()) {
-    quietly([&] {
-      task = [carried = CarriedScope(*scope), inner = std::move(task)] {
-        const record::OpScope open(carried.context);
-        inner();
-      };
-    });
+    quietly([&] { task = with_scope(*scope, std::move(task)); });
   }
   mlx_functions().enqueue(scheduler, stream, std::move(task));
 }

@@ -57,7 +57,9 @@ Lookup look_up(MlxFunctions& f) {
 
 }  // namespace
 
-const MlxFunctions& mlx_functions() noexcept {
+constinit std::atomic<const MlxFunctions*> detail::g_functions{nullptr};
+
+const MlxFunctions& detail::look_up_functions() noexcept {
   static const MlxFunctions& functions = *[] {
     auto* found = new MlxFunctions;
     const Lookup lookup = look_up(*found);
@@ -69,6 +71,7 @@ const MlxFunctions& mlx_functions() noexcept {
     }
     return found;
   }();
+  g_functions.store(&functions, std::memory_order_release);
   return functions;
 }
 

@@ -5,6 +5,7 @@
 // is called in it is looked up in the library itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "mlx/array.h"
 #include "mlx/primitives.h"
 #include "mlx/version.h"
+#include "strandline/core/export.h"
 
 namespace strandline::mlx_adapter {
 
@@ -50,9 +52,17 @@ struct MlxFunctions {
   void (*enqueue)(void*, mx::Stream, std::function<void()>) = nullptr;
 };
 
+namespace detail {
+extern constinit std::atomic<const MlxFunctions*> g_functions;
+const MlxFunctions& look_up_functions() noexcept;
+}  // namespace detail
+
 /// Looked up in libmlx on first use; the process ends with a message when libmlx lacks one, since a
 /// hook cannot go on without the function behind it.
-const MlxFunctions& mlx_functions() noexcept;
+inline const MlxFunctions& mlx_functions() noexcept {
+  const MlxFunctions* known = detail::g_functions.load(std::memory_order_acquire);
+  return STRANDLINE_LIKELY(known != nullptr) ? *known : detail::look_up_functions();
+}
 
 /// Names of the functions that the loaded libmlx lacks; empty when it is the one we know.
 std::vector<std::string> missing_functions();

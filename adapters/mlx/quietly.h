@@ -15,15 +15,18 @@
 namespace strandline::mlx_adapter {
 
 /// Set by `attach`: until then the hooks count their calls and do nothing else, so that what probes
-/// them leaves no trace in the record.
-inline constinit std::atomic<bool> g_attached{false};
+/// them leaves no trace in the record. Read by every hook on every thread: alone in its cache line.
+struct alignas(64) Attached {
+  std::atomic<bool> value{false};
+};
+inline constinit Attached g_attached;
 
 /// As record::recording and record::tracking, for an adapter that is attached.
 inline bool recording() noexcept {
-  return g_attached.load(std::memory_order_relaxed) && record::recording();
+  return g_attached.value.load(std::memory_order_relaxed) && record::recording();
 }
 inline bool tracking() noexcept {
-  return g_attached.load(std::memory_order_relaxed) && record::tracking();
+  return g_attached.value.load(std::memory_order_relaxed) && record::tracking();
 }
 
 /// In a handler: turns the recorder off, saying what has been thrown.
@@ -46,17 +49,6 @@ void quietly(Work&& work) noexcept {
     stop_recording_by_fault();
   }
 }
-
-/// The leaf whose constructor this thread is in: made, its memory not yet asked for or bound.
-struct PendingLeaf {
-  const void* descriptor = nullptr;
-  TracebackId traceback{};
-};
-PendingLeaf& pending_leaf() noexcept;
-
-/// The operation that mx.vmap is making its batched form of on this thread: what its nodes are
-/// charged to, since the line that called vmap made none of them. None outside.
-TracebackId& vmapped_operation() noexcept;
 
 /// Bytes MLX counts as active although the allocation failed.
 std::uint64_t lost_by_mlx() noexcept;

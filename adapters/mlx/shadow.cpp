@@ -27,25 +27,27 @@ constexpr std::size_t kRecent = 64;  // classes found without a lock
 
 struct Entry {
   ShadowTable facts;
-  void* prefix[kPrefixSlots];
-  void* slots[kVirtualSlots];
+  void* prefix[kPrefixSlots] = {};
+  void* slots[kVirtualSlots] = {};
 };
+
+// Constant and trivially destroyed: nodes are made and die to the end of the process.
+constinit std::array<Entry, kArenaTables> g_entries{};
+constinit std::array<std::atomic<Entry*>, kRecent> g_recent{};
 
 struct Arena {
   Mutex mutex;
   FlatMap<Entry*> by_real STRANDLINE_GUARDED_BY(mutex);
   std::size_t used STRANDLINE_GUARDED_BY(mutex) = 0;
-  Entry* const entries = new Entry[kArenaTables]();
-  std::array<std::atomic<Entry*>, kRecent> recent{};
-
-  std::atomic<Entry*>& recent_of(void** real) noexcept {
-    return recent[mix_bits(reinterpret_cast<std::uintptr_t>(real)) % kRecent];
-  }
 };
 
 Arena& arena() noexcept {
   static Arena& instance = *new Arena;
   return instance;
+}
+
+std::atomic<Entry*>& recent_of(void** real) noexcept {
+  return g_recent[mix_bits(reinterpret_cast<std::uintptr_t>(real)) % kRecent];
 }
 
 void**& table_pointer(mx::Primitive& primitive) noexcept {
@@ -99,26 +101,26 @@ void fill(Entry& entry, mx::Primitive& primitive, void** real) noexcept {
 const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
   const auto at =
       reinterpret_cast<std::uintptr_t>(table_pointer(const_cast<mx::Primitive&>(primitive)));
-  const auto begin = reinterpret_cast<std::uintptr_t>(arena().entries);
-  if (at < begin || at >= begin + kArenaTables * sizeof(Entry)) return nullptr;
-  return &arena().entries[(at - begin) / sizeof(Entry)].facts;
+  const std::uintptr_t inside = at - reinterpret_cast<std::uintptr_t>(g_entries.data());
+  if (inside >= sizeof(g_entries)) return nullptr;
+  return &g_entries[inside / sizeof(Entry)].facts;
 }
 
 const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept {
-  Arena& shadows = arena();
   void** real = table_pointer(primitive);
-  std::atomic<Entry*>& recent = shadows.recent_of(real);
+  std::atomic<Entry*>& recent = recent_of(real);
   // An entry does not change once it is filled: one that is found needs no lock.
   if (Entry* known = recent.load(std::memory_order_acquire);
       known != nullptr && known->facts.real == real) {
     table_pointer(primitive) = known->slots;
     return &known->facts;
   }
+  Arena& shadows = arena();
   const LockGuard guard(shadows.mutex);
   Entry*& entry = shadows.by_real[reinterpret_cast<std::uint64_t>(real)];
   if (entry == nullptr) {
     if (shadows.used == kArenaTables) return nullptr;
-    entry = &shadows.entries[shadows.used++];
+    entry = &g_entries[shadows.used++];
     fill(*entry, primitive, real);
   }
   recent.store(entry, std::memory_order_release);

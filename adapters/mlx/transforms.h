@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this thread is in the middle of, beyond the op scope: a call of a compiled function.
+// A call of a compiled function that this thread is in.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "mlx_api.h"
 #include "strandline/core/ids.h"
+#include "strandline/record/native_stack.h"
+#include "thread_work.h"
 
 namespace strandline::mlx_adapter {
 
@@ -18,7 +22,7 @@ class CompiledCall {
   CompiledCall& operator=(const CompiledCall&) = delete;
 
   /// Innermost on this thread, null outside.
-  static const CompiledCall* current() noexcept;
+  static const CompiledCall* current() noexcept { return t_work.compiled_call; }
 
   TracebackId calling() const noexcept { return calling_; }
   std::uint32_t depth() const noexcept { return depth_; }  ///< frames of the calling stack
@@ -28,5 +32,19 @@ class CompiledCall {
   TracebackId calling_{};
   std::uint32_t depth_ = 0;
 };
+
+/// Open while MLX runs a transform that calls back into Python, so that stacks of Python and C++
+/// can be told in the order of the calls. Only where such stacks are recorded: MLX keeps no frame
+/// pointers, and unwinding it costs more than a node.
+class TransformEntry {
+ public:
+  TransformEntry() noexcept;
+
+ private:
+  std::optional<record::BindingEntry> entry_{};
+};
+
+/// `function` as a transform gets it: each call of it is a callback of the transform's entry.
+ArraysFunction with_callback_scope(const ArraysFunction& function);
 
 }  // namespace strandline::mlx_adapter

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodes.h"
+#include "traced_primitives.h"
 
 namespace strandline::mlx_adapter {
 
-ShardedMap<NodeInfo>& nodes() noexcept {
-  static ShardedMap<NodeInfo>& table = *new ShardedMap<NodeInfo>;
+ShardedMap<PrimitiveInfo>& primitives() noexcept {
+  static ShardedMap<PrimitiveInfo>& table = *new ShardedMap<PrimitiveInfo>;
   return table;
 }
 
-ShardedMap<PrimitiveInfo>& primitives() noexcept {
-  static ShardedMap<PrimitiveInfo>& table = *new ShardedMap<PrimitiveInfo>;
+ShardedMap<TracebackId>& fused_calls() noexcept {
+  static ShardedMap<TracebackId>& table = *new ShardedMap<TracebackId>;
   return table;
 }
 
