@@ -44,6 +44,7 @@ struct Block {
   bool in_record : 1 = false;    ///< the recorder has been told of it and hears what follows
   bool was_freed : 1 = false;    ///< leaving: by the program's free, not from the cache
   bool has_writers : 1 = false;  ///< Core::writers_ knows more streams
+  std::uint32_t fit_epoch = 0;   ///< see BufferPool::take_front
 };
 static_assert(sizeof(Block) == 64, "one cache line");
 

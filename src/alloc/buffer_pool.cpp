@@ -82,21 +82,35 @@ Block* BufferPool::take_slot(const Request& request) noexcept {
   if (active_bytes() + kSlotBytes > hard_limit_) [[unlikely]] {
     return nullptr;
   }
+  Block* block = slot_count_ > 0 ? slots_[--slot_count_] : take_heap_slot();
+  if (block != nullptr) hand_out(*block, request, Action::alloc);
+  return block;
+}
+
+Block* BufferPool::take_heap_slot() noexcept {
   const std::optional<std::uint64_t> address = heap_.take();
-  if (!address) [[unlikely]] {
+  if (!address) return nullptr;
+  if (Block* known = table_.find(*address)) return known;
+  try {
+    return &slot_at(*address);
+  } catch (const std::bad_alloc&) {
+    (void)heap_.put(*address);
     return nullptr;
   }
-  Block* block = table_.find(*address);
-  if (block == nullptr) [[unlikely]] {
-    try {
-      block = &slot_at(*address);
-    } catch (const std::bad_alloc&) {
-      (void)heap_.put(*address);
-      return nullptr;
-    }
+}
+
+void BufferPool::push_slot(Block& block) noexcept {
+  if (slot_count_ == slots_.size()) {
+    (void)heap_.put(slots_[0]->address);
+    std::copy(slots_.begin() + 1, slots_.end(), slots_.begin());
+    --slot_count_;
   }
-  hand_out(*block, request, Action::alloc);
-  return block;
+  slots_[slot_count_++] = &block;
+}
+
+void BufferPool::flush_slots() noexcept {
+  for (std::size_t i = 0; i < slot_count_; ++i) (void)heap_.put(slots_[i]->address);
+  slot_count_ = 0;
 }
 
 // The record of a slot is made when the slot is first used, and lives as long as its region.
@@ -108,42 +122,91 @@ Block& BufferPool::slot_at(Address address) {
   return block;
 }
 
+// There is room in the cache, see adopt.
+void BufferPool::put_into_cache(Block& block) noexcept {
+  (void)cache_.try_put({handle_of(block), block.size});
+  ++cache_epoch_;
+}
+
+void BufferPool::push_front(Block& block) noexcept {
+  if (front_count_ == front_.size()) {
+    put_into_cache(*front_[0]);
+    front_bytes_ -= front_[0]->size;
+    std::copy(front_.begin() + 1, front_.end(), front_.begin());
+    --front_count_;
+  }
+  front_[front_count_++] = &block;
+  front_bytes_ += block.size;
+}
+
+// The best fit in front is the best of all when it fits exactly; or when it was the best in the
+// cache for this very size before, and the cache has not grown since.
+Block* BufferPool::take_front(std::uint64_t size) noexcept {
+  std::size_t best = front_count_;
+  for (std::size_t i = front_count_; i-- > 0;) {
+    const std::uint64_t kept = front_[i]->size;
+    if (!cache_.serves(kept, size)) continue;
+    if (best == front_count_ || kept < front_[best]->size) best = i;
+    if (kept == size) break;
+  }
+  if (best == front_count_) return nullptr;
+  Block* block = front_[best];
+  const bool is_best = block->size == size ||
+                       (block->fit_epoch == cache_epoch_ && page_rounded(block->requested) == size);
+  if (!is_best) return nullptr;
+  front_bytes_ -= block->size;
+  --front_count_;
+  for (; best < front_count_; ++best) front_[best] = front_[best + 1];
+  return block;
+}
+
+void BufferPool::flush_front() noexcept {
+  for (std::size_t i = 0; i < front_count_; ++i) put_into_cache(*front_[i]);
+  front_count_ = 0;
+  front_bytes_ = 0;
+}
+
 Block* BufferPool::take_whole(const Request& request) noexcept {
   const std::uint64_t size = page_rounded(request.bytes);
-  if (size < request.bytes) [[unlikely]] {
-    return nullptr;
+  Block* block = take_front(size);
+  if (block == nullptr) {
+    if (size < request.bytes) [[unlikely]] {
+      return nullptr;
+    }
+    flush_front();
+    const std::optional<BufferCache::Entry> entry = cache_.take(size);
+    if (!entry) return nullptr;
+    block = &block_of(entry->handle);
+    block->fit_epoch = cache_epoch_;
   }
-  const std::optional<BufferCache::Entry> entry = cache_.take(size);
-  if (!entry) return nullptr;
-  Block& block = block_of(entry->handle);
-  const bool unfit = (request.alignment != 0 && block.address % request.alignment != 0) ||
-                     active_bytes() + block.size > hard_limit_;
+  const bool unfit = (request.alignment != 0 && block->address % request.alignment != 0) ||
+                     active_bytes() + block->size > hard_limit_;
   if (unfit) [[unlikely]] {
-    (void)cache_.try_put(*entry);
+    push_front(*block);
     return nullptr;
   }
-  hand_out(block, request, Action::alloc_reuse);
-  return &block;
+  hand_out(*block, request, Action::alloc_reuse);
+  return block;
 }
 
 bool BufferPool::do_put(Block& block, Departures& out) noexcept {
   if (block.kind == BlockKind::slot) {
     block.use = BlockUse::kept;
-    (void)heap_.put(block.address);
+    push_slot(block);
     note_free(block, Action::free_requested);
     note_free(block, Action::free_completed);
     return true;
   }
   // One that would not stay must not push others out first.
-  if (block.size > limits_.cache_bytes || !cache_.try_put({handle_of(block), block.size}))
-      [[unlikely]] {
+  if (block.size > limits_.cache_bytes) [[unlikely]] {
     block.was_freed = true;
     retire(block, out);
     return true;
   }
   block.use = BlockUse::kept;
+  push_front(block);
   note_free(block, Action::free_to_cache);
-  if (cache_.bytes() <= limits_.cache_bytes) [[likely]] {
+  if (kept_bytes() <= limits_.cache_bytes) [[likely]] {
     return true;
   }
   return do_trim(out);

@@ -56,6 +56,20 @@ class BufferPool final : public Core {
     return (bytes + page_bytes_ - 1) & ~(page_bytes_ - 1);
   }
 
+  // The buffers freed last wait before the cache, where the next request finds them without a
+  // search. They are the newest, so nothing changes in what is reused or leaves; they enter the
+  // cache, in order, before anything else is asked of it. Slots do the same before the heap.
+  void push_front(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
+  Block* take_front(std::uint64_t size) noexcept STRANDLINE_REQUIRES(lock_);
+  void put_into_cache(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
+  void flush_front() noexcept STRANDLINE_REQUIRES(lock_);
+  void push_slot(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
+  void flush_slots() noexcept STRANDLINE_REQUIRES(lock_);
+  std::uint64_t kept_bytes() const noexcept STRANDLINE_REQUIRES(lock_) {
+    return front_bytes_ + cache_.bytes();
+  }
+
+  Block* take_heap_slot() noexcept STRANDLINE_REQUIRES(lock_);
   Block* take_slot(const Request& request) noexcept STRANDLINE_REQUIRES(lock_);
   Block* take_whole(const Request& request) noexcept STRANDLINE_REQUIRES(lock_);
   Block& slot_at(device::Address address) STRANDLINE_REQUIRES(lock_);
@@ -92,6 +106,12 @@ class BufferPool final : public Core {
   const std::uint64_t page_bytes_;
   const bool has_residency_;
   BufferCache cache_ STRANDLINE_GUARDED_BY(lock_);
+  std::array<Block*, 4> front_ STRANDLINE_GUARDED_BY(lock_) = {};  // oldest first
+  std::array<Block*, 8> slots_ STRANDLINE_GUARDED_BY(lock_) = {};  // oldest first
+  std::size_t slot_count_ STRANDLINE_GUARDED_BY(lock_) = 0;
+  std::uint32_t cache_epoch_ STRANDLINE_GUARDED_BY(lock_) = 0;  // grows as the cache does
+  std::size_t front_count_ STRANDLINE_GUARDED_BY(lock_) = 0;
+  std::uint64_t front_bytes_ STRANDLINE_GUARDED_BY(lock_) = 0;
   SmallHeap heap_ STRANDLINE_GUARDED_BY(lock_);
   ResidencySet residency_ STRANDLINE_GUARDED_BY(lock_);
   std::vector<Block*> regions_ STRANDLINE_GUARDED_BY(lock_);  // by address

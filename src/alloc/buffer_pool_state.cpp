@@ -36,7 +36,7 @@ void BufferPool::throw_memory_limit(const Request& request) {
 }
 
 bool BufferPool::do_trim(Departures& out) noexcept {
-  const std::uint64_t cached = cache_.bytes();
+  const std::uint64_t cached = kept_bytes();
   const std::uint64_t staying = staying_bytes();
   const std::uint64_t too_much = std::max(cached - std::min(cached, limits_.cache_bytes),
                                           staying - std::min(staying, hard_limit_));
@@ -49,6 +49,7 @@ bool BufferPool::do_trim(Departures& out) noexcept {
 }
 
 bool BufferPool::do_evict(std::uint64_t bytes, Departures& out) noexcept {
+  flush_front();
   for (std::uint64_t gone = 0; gone < bytes;) {
     if (out.full()) return cache_.empty();
     const std::optional<BufferCache::Entry> oldest = cache_.take_oldest();
@@ -72,6 +73,7 @@ void BufferPool::retire(Block& block, Departures& out) noexcept {
 }
 
 bool BufferPool::retire_idle_region(Departures& out) noexcept {
+  flush_slots();
   const std::optional<std::uint64_t> base = heap_.remove_idle_region();
   if (!base) return false;
   Block* region = region_of(*base);
@@ -86,7 +88,7 @@ bool BufferPool::retire_idle_region(Departures& out) noexcept {
 void BufferPool::do_keep(Block& block) noexcept {
   if (block.kind == BlockKind::region) return keep_region(block);
   block.use = BlockUse::kept;
-  (void)cache_.try_put({handle_of(block), block.size});
+  push_front(block);
   // Its residency has ended: it waits until the limit rises.
   if (enter_residency(block)) residency_.refuse(handle_of(block));
   if (!block.was_freed) return;
@@ -159,8 +161,8 @@ std::uint64_t BufferPool::do_set_wired_limit(std::uint64_t bytes) {
 // -- state ----------------------------------------------------------------------------------------
 
 void BufferPool::do_statistics(Statistics& statistics) const {
-  statistics.cached_count = cache_.count();
-  statistics.spare_bytes = heap_.free_slots() * kSlotBytes;
+  statistics.cached_count = cache_.count() + front_count_;
+  statistics.spare_bytes = (heap_.free_slots() + slot_count_) * kSlotBytes;
   statistics.wired_bytes = residency_.wired_bytes();
 }
 
@@ -203,10 +205,14 @@ void BufferPool::do_validate() const {
   heap_.validate();
   residency_.validate();
   std::uint64_t cached = 0;
+  std::uint64_t cached_count = 0;
   std::uint64_t slots = 0;
   std::uint64_t regions = 0;
   table_.for_each([&](const Block& block) {
-    if (block.kind == BlockKind::whole && block.use == BlockUse::kept) cached += block.size;
+    if (block.kind == BlockKind::whole && block.use == BlockUse::kept) {
+      cached += block.size;
+      ++cached_count;
+    }
     if (block.kind == BlockKind::slot && block.use == BlockUse::allocated) ++slots;
     if (block.kind == BlockKind::region && block.use == BlockUse::allocated) ++regions;
   });
@@ -215,8 +221,9 @@ void BufferPool::do_validate() const {
     throw InternalError(
         error_message("BufferPool::validate", what, std::to_string(is), std::to_string(should)));
   };
-  check("cached bytes", cache_.bytes(), cached);
-  check("taken slots", heap_.taken_slots(), slots);
+  check("cached bytes", kept_bytes(), cached);
+  check("cached buffers", cache_.count() + front_count_, cached_count);
+  check("taken slots", heap_.taken_slots(), slots + slot_count_);
   check("regions", heap_.region_count(), regions);
   check("wired beyond the limit", std::max(residency_.wired_bytes(), limits_.wired_bytes),
         limits_.wired_bytes);

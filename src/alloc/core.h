@@ -85,7 +85,20 @@ class Core : public record::StateProvider {
   // -- what a core does with the lock held --------------------------------------------------------
 
   void hand_out(Block& block, const Request& request, record::Action action) noexcept
-      STRANDLINE_REQUIRES(lock_);
+      STRANDLINE_REQUIRES(lock_) {
+    block.use = BlockUse::allocated;
+    block.requested = request.bytes;
+    block.stream = request.stream;
+    const std::uint64_t active = active_.load(std::memory_order_relaxed) + block.size;
+    active_.store(active, std::memory_order_relaxed);
+    requested_ += request.bytes;
+    if (active > peak_active_) peak_active_ = active;
+    ++allocated_count_;
+    ++mallocs_;
+    if (record::recording() || block.in_record) [[unlikely]] {
+      note_handed_out(block, action);
+    }
+  }
   /// New memory of the device, `block`, is reserved from now on.
   void add_reserved(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
   /// The block, which is not handed out and in no cache, goes to the device with this batch.
@@ -96,7 +109,11 @@ class Core : public record::StateProvider {
   /// Ends what still stands at an address that the device has just given: wrapped memory that its
   /// owner freed without releasing it.
   void drop_stale(device::Address address) noexcept STRANDLINE_REQUIRES(lock_);
-  void note_free(Block& block, record::Action action) noexcept STRANDLINE_REQUIRES(lock_);
+  void note_free(Block& block, record::Action action) noexcept STRANDLINE_REQUIRES(lock_) {
+    if (record::recording() || block.in_record) [[unlikely]] {
+      note_freed(block, action);
+    }
+  }
   void note_segment(Block& block, record::Action action) noexcept STRANDLINE_REQUIRES(lock_);
   std::uint64_t staying_bytes() const noexcept STRANDLINE_REQUIRES(lock_) {
     return reserved_ - leaving_bytes_;
@@ -165,7 +182,17 @@ class Core : public record::StateProvider {
   Block* malloc_now(const Request& request) STRANDLINE_EXCLUDES(lock_);
   void check_options(const MallocOptions& options);
   void check_stream(const char* function, StreamId stream);
-  void take_back(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
+  void take_back(Block& block) noexcept STRANDLINE_REQUIRES(lock_) {
+    active_.store(active_.load(std::memory_order_relaxed) - block.size, std::memory_order_relaxed);
+    requested_ -= block.requested;
+    --allocated_count_;
+    ++frees_;
+    if (block.has_writers) [[unlikely]] {
+      forget_writers(block);
+    }
+  }
+  void forget_writers(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
+  void note_freed(Block& block, record::Action action) noexcept STRANDLINE_REQUIRES(lock_);
   void trim_rest() noexcept STRANDLINE_EXCLUDES(lock_);
   bool settle(Block& block, device::FreeStatus status) noexcept STRANDLINE_REQUIRES(lock_);
   void unlink(Block& block) noexcept STRANDLINE_REQUIRES(lock_);

@@ -26,32 +26,6 @@ StreamId recorded(StreamId stream) noexcept {
 
 }  // namespace
 
-void Core::hand_out(Block& block, const Request& request, Action action) noexcept {
-  block.use = BlockUse::allocated;
-  block.requested = request.bytes;
-  block.stream = request.stream;
-  const std::uint64_t active = active_.load(std::memory_order_relaxed) + block.size;
-  active_.store(active, std::memory_order_relaxed);
-  requested_ += request.bytes;
-  peak_active_ = std::max(peak_active_, active);
-  ++allocated_count_;
-  ++mallocs_;
-  if (record::recording() || block.in_record) [[unlikely]] {
-    note_handed_out(block, action);
-  }
-}
-
-void Core::take_back(Block& block) noexcept {
-  active_.store(active_.load(std::memory_order_relaxed) - block.size, std::memory_order_relaxed);
-  requested_ -= block.requested;
-  --allocated_count_;
-  ++frees_;
-  if (block.has_writers) [[unlikely]] {
-    writers_.erase(block.address);
-    block.has_writers = false;
-  }
-}
-
 void Core::add_reserved(Block& block) noexcept {
   reserved_ += block.size;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
@@ -76,10 +50,7 @@ void Core::note_handed_out(Block& block, Action action) noexcept {
   block.in_record = true;
 }
 
-void Core::note_free(Block& block, Action action) noexcept {
-  if (!record::recording() && !block.in_record) [[likely]] {
-    return;
-  }
+void Core::note_freed(Block& block, Action action) noexcept {
   record::recorder().note_free(
       {.action = action, .address = block.address, .size = block.size, .device = device_number()});
 }
@@ -108,6 +79,11 @@ void Core::begin_recording(record::InitialState& state) {
 }
 
 // -- back to the device ---------------------------------------------------------------------------
+
+void Core::forget_writers(Block& block) noexcept {
+  writers_.erase(block.address);
+  block.has_writers = false;
+}
 
 void Core::send_off(Block& block, bool is_wired, Departures& out) noexcept {
   block.use = BlockUse::leaving;
