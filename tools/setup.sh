@@ -6,7 +6,8 @@
 # Usage: tools/setup.sh [--system | --venv] [--lint] [--bench]
 #   --system   only step 1          --venv   only steps 1 and 2
 #   --lint     step 1 also brings clang and clang-tidy
-#   --bench    step 1 also brings valgrind, which counts instructions
+#   --bench    step 1 also brings valgrind, which counts instructions, and the peers of
+#              bench/allocators: mimalloc, and RMM's headers in build/rmm
 # The interpreter may be chosen with PYTHON=/path/to/python.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -25,7 +26,7 @@ SYSTEM_NEEDS=(
   "header:gmock/gmock.h|libgmock-dev" "header:benchmark/benchmark.h|libbenchmark-dev"
 )
 LINT_NEEDS=("command:clang++|clang" "command:clang-tidy|clang-tidy")
-BENCH_NEEDS=("command:valgrind|valgrind")
+BENCH_NEEDS=("command:valgrind|valgrind" "header:mimalloc.h|libmimalloc-dev")
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -150,18 +151,34 @@ install_package() {
   echo "$state" >"$stamp"
 }
 
+# What cannot be had is no failure: the bench says which peer it leaves out.
+install_bench_peers() {
+  local stamp=$STAMPS/bench_requirements
+  [[ -x $VENV/bin/python ]] || return 0
+  if [[ -d build/rmm ]] && cmp -s tools/bench_requirements.txt "$stamp"; then
+    return 0
+  fi
+  say "bench: laying RMM's headers into build/rmm"
+  rm -rf build/rmm
+  if "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+      --target build/rmm -r tools/bench_requirements.txt; then
+    cp tools/bench_requirements.txt "$stamp"
+  fi
+}
+
 main() {
-  local steps=3 needs=("${SYSTEM_NEEDS[@]}") argument
+  local steps=3 needs=("${SYSTEM_NEEDS[@]}") bench=no argument
   for argument in "$@"; do
     case $argument in
       --system) steps=1 ;;
       --venv) steps=2 ;;
       --lint) needs+=("${LINT_NEEDS[@]}") ;;
-      --bench) needs+=("${BENCH_NEEDS[@]}") ;;
+      --bench) needs+=("${BENCH_NEEDS[@]}"); bench=yes ;;
       *) die "unknown argument $argument" ;;
     esac
   done
   install_system "${needs[@]}"
+  [[ $bench == no ]] || install_bench_peers
   [[ $steps -ge 2 ]] || return 0
   mkdir -p "$STAMPS"
   install_requirements
