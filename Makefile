@@ -3,7 +3,7 @@
 # Front door of the project: `make` lists what can be done. The build itself is CMake's.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-cpp test-python test-full bench format lint clean
+.PHONY: help setup build demo test test-cpp test-python test-full fuzz bench format lint clean
 
 VENV := build/venv/bin
 JOBS ?= $(shell nproc)
@@ -35,10 +35,15 @@ test-python: setup
 	@tools/run_pytest.sh
 
 test-full: export STRANDLINE_FULL = 1
-test-full: test ## the fast tests, then the long ones and both sanitizers
+test-full: test ## the fast tests, then the long ones, both sanitizers and the fuzzers
 	@tools/run_sanitized.sh asan
 	@tools/run_sanitized.sh tsan
 	@tools/run_pytest.sh -m full
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+FUZZ_SECONDS ?= 600
+fuzz: ## run every fuzz target for FUZZ_SECONDS (600)
+	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 bench: setup ## run every bench/<question>/run in turn
 	@tools/setup.sh --system --bench

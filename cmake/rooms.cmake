@@ -12,7 +12,9 @@
 #     and of those it uses, not the shared library: private symbols are in reach.
 #
 #   strandline_add_room_fuzzers(<room>)
-#     makes <name>_fuzz of each tests/<room>/<name>_fuzz.cpp, a libFuzzer target, likewise.
+#     makes <name>_fuzz of each tests/<room>/<name>_fuzz.cpp, a libFuzzer target, likewise. What it
+#     begins with lies in tests/<room>/corpus/<name>; strandline_fuzzers builds all of them and
+#     tools/fuzz.sh runs them.
 #
 #   strandline_room_closure(<out> <room>...)
 #     the rooms named and all they use, directly or not, of those that exist.
@@ -105,7 +107,11 @@ function(strandline_add_room_fuzzers room)
     add_executable(${target} "${source}")
     strandline_room_settings(${target})
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
     strandline_link_rooms(${target} ${rooms})
+    set_target_properties(${target} PROPERTIES
+                          RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz/${room}")
+    add_dependencies(strandline_fuzzers ${target})
   endforeach()
 endfunction()
 

@@ -5,7 +5,7 @@
 #   3. our own package in it, again whenever a source of it changed.
 # Usage: tools/setup.sh [--system | --venv] [--lint] [--bench]
 #   --system   only step 1          --venv   only steps 1 and 2
-#   --lint     step 1 also brings clang and clang-tidy
+#   --lint     step 1 also brings clang, its libFuzzer, and clang-tidy
 #   --bench    step 1 also brings valgrind, which counts instructions, and the peers of
 #              bench/allocators: mimalloc, and RMM's headers in build/rmm
 # The interpreter may be chosen with PYTHON=/path/to/python.
@@ -25,16 +25,19 @@ SYSTEM_NEEDS=(
   "header:nlohmann/json.hpp|nlohmann-json3-dev" "header:gtest/gtest.h|libgtest-dev"
   "header:gmock/gmock.h|libgmock-dev" "header:benchmark/benchmark.h|libbenchmark-dev"
 )
-LINT_NEEDS=("command:clang++|clang" "command:clang-tidy|clang-tidy")
+LINT_NEEDS=("command:clang++|clang" "command:clang-tidy|clang-tidy" "fuzzer:|libclang-rt-dev")
 BENCH_NEEDS=("command:valgrind|valgrind" "header:mimalloc.h|libmimalloc-dev")
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-present() {  # present command:NAME | header:PATH
+present() {  # present command:NAME | header:PATH | fuzzer:
   case $1 in
     command:*) command -v "${1#command:}" >/dev/null ;;
     header:*) [[ -e /usr/include/${1#header:} || -e /usr/local/include/${1#header:} ]] ;;
+    fuzzer:)
+      [[ -n $(find "$(clang++ -print-resource-dir 2>/dev/null)" -name 'libclang_rt.fuzzer*' \
+        -print -quit 2>/dev/null) ]] ;;
   esac
 }
 

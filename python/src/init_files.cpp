@@ -3,6 +3,7 @@
 // interpreter lock.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -22,9 +23,14 @@ int run_verb(const std::vector<std::string>& arguments) {
   return cli::run_verb(arguments);
 }
 
-SnapshotFile read(const std::string& path) {
+SnapshotFile read(const std::string& path, std::optional<std::uint64_t> first_event,
+                  std::optional<std::uint64_t> end_event, std::optional<std::int64_t> from_us,
+                  std::optional<std::int64_t> until_us, std::optional<std::uint8_t> device) {
   const nb::gil_scoped_release release;
-  return snapshot::read_snapshot(path);
+  snapshot::ReadRange range{.first_event = first_event, .end_event = end_event, .device = device};
+  if (from_us) range.from = snapshot::TimeBound{*from_us};
+  if (until_us) range.until = snapshot::TimeBound{*until_us};
+  return snapshot::read_snapshot(path, range);
 }
 
 std::string check_json(const SnapshotFile& file, const std::string& path) {
@@ -53,7 +59,9 @@ void init_files(nb::module_& m) {
            "What held the peak, by schema/file_report.schema.json.")
       .def("report_text", &report_text, nb::arg("path"), nb::arg("top"),
            "The same for a terminal.");
-  m.def("read_snapshot", &read, nb::arg("path"), "Reads a file; \"-\" for standard input.");
+  m.def("read_snapshot", &read, nb::arg("path"), nb::arg("first_event").none(),
+        nb::arg("end_event").none(), nb::arg("from_us").none(), nb::arg("until_us").none(),
+        nb::arg("device").none(), "Reads a file or a part of it; \"-\" for standard input.");
   m.def("run_verb", &run_verb, nb::arg("arguments"),
         "Runs a verb on files as the command does; the exit status.");
   m.def(

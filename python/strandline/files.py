@@ -18,14 +18,26 @@ class Snapshot:
         self._path = path
 
     @classmethod
-    def load(cls, path: Path) -> "Snapshot":
+    def load(
+        cls,
+        path: Path,
+        *,
+        events: tuple[int | None, int | None] = (None, None),
+        time_us: tuple[int | None, int | None] = (None, None),
+        device: int | None = None,
+    ) -> "Snapshot":
         """Read a pickle of any protocol, plain, gzip or zstd; ``"-"`` is standard input.
+
+        ``events=(a, b)`` reads the events a to b, without b, of each trace; ``time_us=(a, b)`` those
+        from Unix microsecond a to before b; ``device`` one device alone. What is left out takes no
+        memory: blocks alive where the range begins are known by their allocs, segments and blocks
+        are those at its end.
 
         Raises FormatError, with the offset, for what is no snapshot, and DeviceError for what
         cannot be read.
         """
         name = _arguments.path("Snapshot.load", path)
-        return cls(_native.read_snapshot(name), name)
+        return cls(_native.read_snapshot(name, *events, *time_us, device), name)
 
     def check(self) -> dict[str, Any]:
         """The books of each device: what ``strandline check --json`` prints."""

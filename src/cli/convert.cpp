@@ -32,7 +32,7 @@ std::string lost_text(const snapshot::SnapshotFile& file) {
 }
 
 Answer run(const ConvertOptions& options) {
-  snapshot::SnapshotFile file = snapshot::read_snapshot(options.file);
+  snapshot::SnapshotFile file = load(options);
   file.snapshot.phases.clear();
   for (std::size_t device = 0; device < file.snapshot.device_count(); ++device) {
     const auto number = static_cast<std::uint8_t>(device);
@@ -56,6 +56,7 @@ void add_convert(CLI::App& app, Answer& answer) {
   verb->add_option("file", options->file, "the snapshot to read")->required();
   verb->add_option("output", options->output, "where to: .json for JSON, else a pickle")
       ->required();
+  add_range(*verb, *options);
   verb->footer(
       "The pickle is of protocol 4 with the opcodes that memory_viz knows.\n"
       "Example: strandline convert run.pickle.zst run.pickle");

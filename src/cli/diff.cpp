@@ -7,6 +7,7 @@
 
 #include "cli/stack_text.h"
 #include "cli/verb.h"
+#include "strandline/snapshot/printable.h"
 #include "strandline/snapshot/stack_groups.h"
 
 namespace strandline::cli {
@@ -55,10 +56,10 @@ std::string json(const snapshot::Difference& difference, const DiffOptions& opti
 }
 
 std::string text(const snapshot::Difference& difference, const DiffOptions& options) {
-  std::string out =
-      fmt::format("device {}, peaks of requested bytes\n  A {:>16}  {}\n  B {:>16}  {}\n\n",
-                  options.device.value_or(0), bytes_text(difference.a.bytes), options.file,
-                  bytes_text(difference.b.bytes), options.other);
+  std::string out = fmt::format(
+      "device {}, peaks of requested bytes\n  A {:>16}  {}\n  B {:>16}  {}\n\n",
+      options.device.value_or(0), bytes_text(difference.a.bytes), snapshot::printable(options.file),
+      bytes_text(difference.b.bytes), snapshot::printable(options.other));
   out += fmt::format("{:>16} {:>16} {:>16}  line\n", "growth", "A", "B");
   std::size_t shown = 0;
   std::size_t same = 0;
@@ -82,8 +83,8 @@ std::string text(const snapshot::Difference& difference, const DiffOptions& opti
 }
 
 Answer run(const DiffOptions& options) {
-  const snapshot::SnapshotFile a = snapshot::read_snapshot(options.file);
-  const snapshot::SnapshotFile b = snapshot::read_snapshot(options.other);
+  const snapshot::SnapshotFile a = load(options);
+  const snapshot::SnapshotFile b = snapshot::read_snapshot(options.other, range_of(options));
   const auto device = static_cast<std::uint8_t>(options.device.value_or(0));
   const snapshot::Difference difference =
       snapshot::make_difference(a, at_peak(a, device), b, at_peak(b, device));

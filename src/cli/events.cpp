@@ -6,6 +6,7 @@
 
 #include "cli/stack_text.h"
 #include "cli/verb.h"
+#include "strandline/snapshot/printable.h"
 
 namespace strandline::cli {
 namespace {
@@ -52,6 +53,7 @@ std::vector<std::size_t> matching(const SnapshotFile& file, const EventOptions& 
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < events.count(); ++i) {
     if (options.device && events.device[i] != *options.device) continue;
+    if (!file.event_number(i)) continue;  // stands for the state before the range
     if (events.size[i] < min_size) continue;
     if (!options.frame.empty() && !in_frames(events.stack[i])) continue;
     if (!options.action.empty() && file.action_text(i) != options.action) continue;
@@ -77,7 +79,7 @@ Json event_json(const SnapshotFile& file, std::size_t row) {
   const snapshot::EventColumns& events = file.snapshot.events;
   const std::uint8_t device = events.device[row];
   return {{"device", device},
-          {"event", row - file.traces[device].first},
+          {"event", *file.event_number(row)},
           {"action", file.action_text(row)},
           {"address", events.address[row]},
           {"size", events.size[row]},
@@ -90,13 +92,13 @@ Json event_json(const SnapshotFile& file, std::size_t row) {
 std::string event_text(const SnapshotFile& file, std::size_t row) {
   const snapshot::EventColumns& events = file.snapshot.events;
   const std::uint8_t device = events.device[row];
-  return fmt::format("{:>3} {:>9} {:<15} {:#018x} {:>14} {}\n", device,
-                     row - file.traces[device].first, file.action_text(row), events.address[row],
+  return fmt::format("{:>3} {:>9} {:<15} {:#018x} {:>14} {}\n", device, *file.event_number(row),
+                     snapshot::printable(file.action_text(row)), events.address[row],
                      events.size[row], line_text(innermost(file, row)));
 }
 
 Answer run(const EventOptions& options) {
-  const SnapshotFile file = snapshot::read_snapshot(options.file);
+  const SnapshotFile file = load(options);
   const std::vector<std::size_t> rows = matching(file, options);
   const std::size_t shown = std::min(rows.size(), options.top);
   Answer answer;
@@ -127,6 +129,7 @@ void add_events(CLI::App& app, Answer& answer) {
   const auto options = std::make_shared<EventOptions>();
   add_file(*verb, *options);
   add_device(*verb, *options);
+  add_range(*verb, *options);
   add_top(*verb, *options);
   verb->add_option("--action", options->action, "this action only, as alloc or oom");
   verb->add_option("--frame", options->frame, "with this text in a file or function of the stack");

@@ -60,7 +60,7 @@ std::string text(const std::vector<snapshot::Leak>& leaks, const FileOptions& op
 }
 
 Answer run(const FileOptions& options) {
-  const snapshot::SnapshotFile file = snapshot::read_snapshot(options.file);
+  const snapshot::SnapshotFile file = load(options);
   const auto leaks =
       snapshot::find_leaks(file, static_cast<std::uint8_t>(options.device.value_or(0)));
   return {.text =
@@ -74,6 +74,7 @@ void add_leaks(CLI::App& app, Answer& answer) {
   const auto options = std::make_shared<FileOptions>();
   add_file(*verb, *options);
   add_device(*verb, *options);
+  add_range(*verb, *options);
   add_top(*verb, *options);
   verb->footer(
       "What the program still works with is among it: old blocks of a stack that allocates\n"

@@ -17,7 +17,7 @@ struct ReportOptions : FileOptions {
 };
 
 Answer run(const ReportOptions& options) {
-  snapshot::SnapshotFile file = snapshot::read_snapshot(options.file);
+  snapshot::SnapshotFile file = load(options);
   const auto reports = snapshot::make_file_report(file, options.moment, options.device_number());
   snapshot::ReportTextOptions text = text_options(options.top);
   text.call_tree = options.call_tree;
@@ -36,6 +36,7 @@ ReportOptions& add(CLI::App& verb, Answer& answer) {
   const auto options = std::make_shared<ReportOptions>();
   add_file(verb, *options);
   add_device(verb, *options);
+  add_range(verb, *options);
   add_top(verb, *options);
   verb.add_flag("--call-tree", options->call_tree, "the tree of your frames as well");
   verb.callback([options, &answer] { answer = run(*options); });

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "strandline/snapshot/printable.h"
+
 namespace strandline::cli {
 
 using Json = nlohmann::ordered_json;
@@ -23,7 +25,7 @@ Json stack_json(const std::vector<snapshot::Location>& stack) {
 
 std::string line_text(const std::optional<snapshot::Location>& place) {
   if (!place) return "(no line)";
-  return fmt::format("{}:{} {}", place->file, place->line, place->function);
+  return snapshot::printable(fmt::format("{}:{} {}", place->file, place->line, place->function));
 }
 
 std::string bytes_text(std::uint64_t bytes) {

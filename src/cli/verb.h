@@ -28,6 +28,7 @@ struct FileOptions {
   bool json = false;
   std::size_t top = 10;
   std::optional<int> device;
+  snapshot::ReadRange range;  ///< of --events and --time
 
   std::optional<std::uint8_t> device_number() const {
     if (!device) return std::nullopt;
@@ -39,6 +40,13 @@ struct FileOptions {
 void add_file(CLI::App& verb, FileOptions& options);
 void add_device(CLI::App& verb, FileOptions& options);
 void add_top(CLI::App& verb, FileOptions& options);
+/// --events and --time: the part of the file that is read.
+void add_range(CLI::App& verb, FileOptions& options);
+
+/// The part that the options ask for, --device among them.
+snapshot::ReadRange range_of(const FileOptions& options);
+/// That part of the file.
+snapshot::SnapshotFile load(const FileOptions& options);
 
 /// --event, --time-us and --fraction of a moment; one of them at most.
 void add_moment(CLI::App& verb, snapshot::Moment& moment);

@@ -15,6 +15,7 @@
 
 #include "cli/verb.h"
 #include "strandline/core/error.h"
+#include "strandline/snapshot/printable.h"
 
 namespace strandline::cli {
 namespace {
@@ -40,7 +41,7 @@ bool write_all(std::FILE* stream, const std::string& text) {
 }
 
 void complain(const std::string& text) {
-  std::fprintf(stderr, "strandline: %s\n", text.c_str());
+  std::fprintf(stderr, "strandline: %s\n", snapshot::printable(text).c_str());
 }
 
 /// "[function] what; …" without the function: who runs a command did not call it.

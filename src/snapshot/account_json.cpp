@@ -5,6 +5,7 @@
 
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/accounting.h"
+#include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -16,7 +17,7 @@ Json optional_json(const std::optional<std::uint64_t>& number) {
 }
 
 Json device_json(const DeviceAccount& device) {
-  return {
+  Json fields{
       {"device", device.device},
       {"events", device.events},
       {"actions", device.actions},
@@ -24,7 +25,7 @@ Json device_json(const DeviceAccount& device) {
       {"active_end", device.active_end},
       {"active_peak", device.active_peak},
       {"active_lowest", device.active_lowest},
-      {"active_peak_after_event", device.active_peak_after_event},
+      {"active_peak_after_event", device.number_in_file(device.active_peak_after_event)},
       {"live_blocks", device.live_blocks},
       {"live_rounding_bytes", device.live_rounding_bytes},
       {"live_without_alloc_event", optional_json(device.live_without_alloc_event)},
@@ -42,6 +43,12 @@ Json device_json(const DeviceAccount& device) {
       {"largest_free_block", device.largest_free_block},
       {"max_stack_depth", device.max_stack_depth},
   };
+  if (device.part) {
+    fields["range"] = {{"first_event", device.part->first_event},
+                       {"carried", device.part->carried},
+                       {"in_file", device.part->in_file}};
+  }
+  return fields;
 }
 
 std::string signed_size(std::int64_t bytes) {
@@ -60,22 +67,32 @@ void count_row(std::string& out, std::string_view name, const std::optional<std:
   if (*count > 0) row(out, name, fmt::format("{}   {}", with_commas(*count), meaning));
 }
 
+std::string range_text(const DeviceAccount& device) {
+  return fmt::format("events {} to {} of {}; {} blocks alive before it",
+                     with_commas(device.part->first_event),
+                     with_commas(device.part->first_event + device.events),
+                     with_commas(device.part->in_file), with_commas(device.part->carried));
+}
+
 std::string device_text(const DeviceAccount& device) {
   std::string out = fmt::format("device {}: {}\n", device.device, verdict_text(device.verdict));
   row(out, "requested at the end",
       fmt::format("{} in {} blocks", signed_size(device.active_end),
                   with_commas(device.live_blocks)));
   row(out, "requested at the start", signed_size(device.active_start));
+  const std::int64_t peak_event = device.number_in_file(device.active_peak_after_event);
   row(out, "peak of requested",
-      device.active_peak_after_event < 0
-          ? fmt::format("{} before the first event", signed_size(device.active_peak))
-          : fmt::format("{} after event {}", signed_size(device.active_peak),
-                        with_commas(static_cast<std::uint64_t>(device.active_peak_after_event))));
+      peak_event < 0 ? fmt::format("{} before the first event", signed_size(device.active_peak))
+                     : fmt::format("{} after event {}", signed_size(device.active_peak),
+                                   with_commas(static_cast<std::uint64_t>(peak_event))));
   row(out, "rounding", signed_size(device.live_rounding_bytes));
   row(out, "reserved",
       fmt::format("{} in {} segments, of it {} cached", size_text(device.reserved),
                   with_commas(device.segments), signed_size(device.cached)));
   row(out, "events", with_commas(device.events));
+  if (device.part) {
+    row(out, "range", range_text(device));
+  }
   count_row(out, "older than the trace", device.live_without_alloc_event,
             fmt::format("live blocks without an alloc, {}", size_text(device.before_bytes)));
   count_row(out, "orphan frees", device.orphan_frees,
@@ -112,7 +129,7 @@ std::string account_json(const Account& account, const std::string& file) {
 }
 
 std::string account_text(const Account& account, const std::string& file) {
-  std::string out = fmt::format("{}\n", file);
+  std::string out = fmt::format("{}\n", printable(file));
   for (const DeviceAccount& device : account.devices) out += device_text(device);
   if (account.devices.empty()) out += "no events and no segments\n";
   if (account.host_events > 0 || account.host_reserved > 0) {
@@ -120,7 +137,7 @@ std::string account_text(const Account& account, const std::string& file) {
                        size_text(account.host_reserved));
   }
   for (const auto& [key, count] : account.unknown_keys) {
-    out += fmt::format("unknown key \"{}\", {} times\n", key, with_commas(count));
+    out += fmt::format("unknown key \"{}\", {} times\n", printable(key), with_commas(count));
   }
   if (account.skipped_values > 0) {
     out += fmt::format("{} values skipped: not of the kind of their list, or too large\n",

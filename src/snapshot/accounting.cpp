@@ -22,6 +22,11 @@ class Books {
 
   DeviceAccount run() {
     account_.events = trace_.count;
+    if (account_.device < file_.parts.size()) {
+      const TracePart& part = file_.parts[account_.device];
+      account_.events -= part.carried;
+      if (account_.events != part.in_file) account_.part = part;
+    }
     count_actions();
     add_segments();
     walk_backwards();
@@ -171,6 +176,12 @@ class Books {
 };
 
 }  // namespace
+
+std::int64_t DeviceAccount::number_in_file(std::int64_t index) const noexcept {
+  if (!part) return index;
+  const std::int64_t in_range = index - static_cast<std::int64_t>(part->carried);
+  return static_cast<std::int64_t>(part->first_event) + std::max<std::int64_t>(in_range, -1);
+}
 
 std::string_view verdict_text(Verdict verdict) noexcept {
   switch (verdict) {

@@ -6,6 +6,7 @@
 
 #include "snapshot/lifetimes.h"
 #include "snapshot/segment_assembly.h"
+#include "snapshot/segment_set.h"
 #include "strandline/core/error.h"
 
 namespace strandline::snapshot {
@@ -25,17 +26,12 @@ IdType number_of(std::map<Key, IdType>& known, const Key& key, Column& column, V
   return entry->second;
 }
 
-SegmentRow segment_of(const EventRow& event) {
-  return {.address = event.address,
-          .size = event.size,
-          .stack = event.stack,
-          .stream = event.stream,
-          .pool = event.pool,
-          .device = event.device,
-          .is_expandable = event.action == Action::segment_map};
-}
-
 }  // namespace
+
+SnapshotBuilder::SnapshotBuilder() : segments_(std::make_unique<SegmentSet>()) {}
+SnapshotBuilder::SnapshotBuilder(SnapshotBuilder&&) noexcept = default;
+SnapshotBuilder& SnapshotBuilder::operator=(SnapshotBuilder&&) noexcept = default;
+SnapshotBuilder::~SnapshotBuilder() = default;
 
 void SnapshotBuilder::add_event(const EventInput& event) {
   if (event.action == Action::none) {
@@ -50,8 +46,7 @@ void SnapshotBuilder::add_event(const EventInput& event) {
 }
 
 Snapshot SnapshotBuilder::finish() {
-  std::vector<SegmentRow> segments;
-  for (const auto& [place, segment] : segments_) segments.push_back(segment);
+  std::vector<SegmentRow> segments = segments_->rows();
   std::vector<BlockRow> blocks;
   for (const auto& [place, block] : blocks_) blocks.push_back(block);
   const EventColumns& events = snapshot_.events;
@@ -110,7 +105,10 @@ LayoutId SnapshotBuilder::layout_of(const EventInput& event) {
 void SnapshotBuilder::follow(const EventRow& event) {
   const auto block = blocks_.find(Place(event.device, event.address));
   follow_segment(event);
-  if (record::begins_block(event.action)) return begin_block(event);
+  if (record::begins_block(event.action)) {
+    blocks_[Place(event.device, event.address)] = block_of(event, snapshot_.events.count());
+    return;
+  }
   if (block == blocks_.end()) return;
   if (record::ends_block(event.action)) {
     blocks_.erase(block);
@@ -121,103 +119,31 @@ void SnapshotBuilder::follow(const EventRow& event) {
 }
 
 void SnapshotBuilder::follow_segment(const EventRow& event) {
-  const Place place(event.device, event.address);
   switch (event.action) {
     case Action::alloc_new:
     case Action::alloc_external:
     case Action::segment_alloc:
-      segments_[place] = segment_of(event);
+      segments_->add(segment_of(event));
       break;
     case Action::segment_map:
-      map(event);
+      segments_->map(segment_of(event));
       break;
     case Action::alloc_reuse:
     case Action::free_to_cache:
-      segments_.try_emplace(place, segment_of(event));
+      segments_->add_if_absent(segment_of(event));
       break;
     case Action::free_to_device:
     case Action::release_external:
     case Action::cache_to_device:
     case Action::segment_free:
-      segments_.erase(place);
+      segments_->remove(event.device, event.address);
       break;
     case Action::segment_unmap:
-      unmap(event);
+      segments_->unmap(event.device, event.address, event.size);
       break;
     default:
       break;
   }
-}
-
-/// Adds the range, joined with the mapped ranges it touches.
-void SnapshotBuilder::map(const EventRow& event) {
-  SegmentRow joined = segment_of(event);
-  const auto joins = [&](const SegmentRow& other) {
-    return other.is_expandable && other.device == joined.device && other.stream == joined.stream &&
-           other.pool == joined.pool;
-  };
-  auto next = segments_.lower_bound(Place(event.device, event.address));
-  if (next != segments_.begin()) {
-    const auto previous = std::prev(next);
-    const SegmentRow& before = previous->second;
-    if (joins(before) && before.address + before.size == joined.address) {
-      joined.address = before.address;
-      joined.size += before.size;
-      segments_.erase(previous);
-    }
-  }
-  if (next != segments_.end() && joins(next->second) &&
-      next->second.address == joined.address + joined.size) {
-    joined.size += next->second.size;
-    segments_.erase(next);
-  }
-  segments_[Place(joined.device, joined.address)] = joined;
-}
-
-/// Cuts the range out of every mapped range it reaches into.
-void SnapshotBuilder::unmap(const EventRow& event) {
-  const std::uint64_t end = event.address + event.size;
-  auto segment = segments_.lower_bound(Place(event.device, event.address));
-  if (segment != segments_.begin()) --segment;
-  while (segment != segments_.end() && segment->first < Place(event.device, end)) {
-    const SegmentRow row = segment->second;
-    const std::uint64_t row_end = row.address + row.size;
-    const bool reaches = row.device == event.device && row.is_expandable && row_end > event.address;
-    segment = reaches ? segments_.erase(segment) : std::next(segment);
-    if (!reaches) continue;
-    SegmentRow rest = row;
-    if (row.address < event.address) {
-      rest.size = event.address - row.address;
-      segments_[Place(row.device, row.address)] = rest;
-    }
-    if (row_end > end) {
-      rest.address = end;
-      rest.size = row_end - end;
-      segments_[Place(row.device, end)] = rest;
-    }
-  }
-}
-
-void SnapshotBuilder::begin_block(const EventRow& event) {
-  blocks_[Place(event.device, event.address)] = {
-      .address = event.address,
-      .size = event.size,
-      .requested = event.requested,
-      .alloc_sequence = snapshot_.events.count(),
-      .alloc_time_us = event.time_us,
-      .stack = event.stack,
-      .forward = event.forward,
-      .op = event.op,
-      .label = event.label,
-      .owner = event.owner,
-      .layout = event.layout,
-      .stream = event.stream,
-      .pool = event.pool,
-      .thread = event.thread,
-      .device = event.device,
-      .action = event.action,
-      .use = BlockUse::allocated,
-  };
 }
 
 void SnapshotBuilder::describe_block(const EventRow& event) {

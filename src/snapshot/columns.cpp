@@ -19,12 +19,6 @@ StringId StringColumn::intern(std::string_view text) {
   return StringId{index_.add(hash)};
 }
 
-std::string_view StringColumn::text(StringId id) const noexcept {
-  if (!id || id.value > ends_.size()) return {};
-  const std::uint64_t begin = id.value == 1 ? 0 : ends_[id.value - 2];
-  return {bytes_.data() + begin, static_cast<std::size_t>(ends_[id.value - 1] - begin)};
-}
-
 FrameId FrameColumn::intern(StringId file, StringId function, std::uint32_t line) {
   const std::uint64_t names = (static_cast<std::uint64_t>(file.value) << 32) | function.value;
   const std::uint64_t hash = mix_bits(mix_bits(names) + line);

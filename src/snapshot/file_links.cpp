@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the events, with the open alloc of each address.
+// One walk over the events, backwards, until every live block has met the last event of its
+// address.
 #include "snapshot/file_links.h"
 
 #include <algorithm>
@@ -9,15 +10,44 @@
 namespace strandline::snapshot {
 namespace {
 
-/// An event's number at each address that is open after the last event.
-FlatMap<std::uint64_t> open_allocs(const EventColumns& events) {
-  FlatMap<std::uint64_t> open;
-  for (std::size_t i = 0; i < events.count(); ++i) {
-    const std::uint64_t key = place_key(events.device[i], events.address[i]);
-    if (record::begins_block(events.action[i])) open[key] = i + 1;
-    if (record::ends_block(events.action[i])) open.erase(key);
+/// Live blocks that still wait for an event, by address.
+class Waiting {
+ public:
+  explicit Waiting(const BlockColumns& blocks) : next_(blocks.count() + 1) {
+    for (std::size_t b = 0; b < blocks.count(); ++b) {
+      if (blocks.use[b] == record::BlockUse::inactive) continue;
+      std::uint32_t& head = heads_[place_key(blocks.device[b], blocks.address[b])];
+      const auto number = static_cast<std::uint32_t>(b + 1);
+      next_[number] = std::exchange(head, number);
+    }
   }
-  return open;
+
+  bool empty() const noexcept { return heads_.empty(); }
+
+  /// Calls `visit` with each block at that address; they wait no more.
+  template <typename Visit>
+  void take(std::uint64_t place, Visit&& visit) {
+    const std::uint32_t* const head = heads_.find(place);
+    if (head == nullptr) return;
+    for (std::uint32_t number = *head; number != 0; number = next_[number]) visit(number - 1);
+    heads_.erase(place);
+  }
+
+ private:
+  FlatMap<std::uint32_t> heads_;     // a block's number
+  std::vector<std::uint32_t> next_;  // another block at its address, 0 for none
+};
+
+void link(BlockColumns& blocks, std::size_t b, const EventRow& event, std::uint64_t number) {
+  blocks.alloc_sequence[b] = number;
+  blocks.alloc_time_us[b] = event.time_us;
+  if (!blocks.stack[b]) blocks.stack[b] = event.stack;
+  blocks.forward[b] = event.forward;
+  blocks.op[b] = event.op;
+  blocks.label[b] = event.label;
+  blocks.owner[b] = event.owner;
+  blocks.layout[b] = event.layout;
+  blocks.action[b] = event.action;
 }
 
 }  // namespace
@@ -25,23 +55,14 @@ FlatMap<std::uint64_t> open_allocs(const EventColumns& events) {
 void link_blocks(SnapshotFile& file) {
   Snapshot& snapshot = file.snapshot;
   const EventColumns& events = snapshot.events;
-  BlockColumns& blocks = snapshot.blocks;
   complete_lifetimes(snapshot);
-  const FlatMap<std::uint64_t> open = open_allocs(events);
-  for (std::size_t b = 0; b < blocks.count(); ++b) {
-    if (blocks.use[b] == record::BlockUse::inactive) continue;
-    const std::uint64_t* number = open.find(place_key(blocks.device[b], blocks.address[b]));
-    if (number == nullptr) continue;
-    const EventRow event = events.row(static_cast<std::size_t>(*number - 1));
-    blocks.alloc_sequence[b] = *number;
-    blocks.alloc_time_us[b] = event.time_us;
-    if (!blocks.stack[b]) blocks.stack[b] = event.stack;
-    blocks.forward[b] = event.forward;
-    blocks.op[b] = event.op;
-    blocks.label[b] = event.label;
-    blocks.owner[b] = event.owner;
-    blocks.layout[b] = event.layout;
-    blocks.action[b] = event.action;
+  Waiting waiting(snapshot.blocks);
+  for (std::size_t i = events.count(); i-- > 0 && !waiting.empty();) {
+    const record::Action action = events.action[i];
+    if (!record::begins_block(action) && !record::ends_block(action)) continue;
+    waiting.take(place_key(events.device[i], events.address[i]), [&](std::size_t b) {
+      if (record::begins_block(action)) link(snapshot.blocks, b, events.row(i), i + 1);
+    });
   }
   if (events.count() == 0) return;
   const auto [first, last] = std::minmax_element(events.time_us.begin(), events.time_us.end());

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "snapshot/file_links.h"
+#include "snapshot/lifetimes.h"
 #include "strandline/snapshot/file_report.h"
 
 namespace strandline::snapshot {
@@ -11,25 +12,6 @@ namespace {
 
 RowRange trace_of(const SnapshotFile& file, std::uint8_t device) {
   return device < file.traces.size() ? file.traces[device] : RowRange{};
-}
-
-BlockRow block_of(const EventRow& event, std::uint64_t sequence) {
-  return {.address = event.address,
-          .size = event.size,
-          .requested = event.size,
-          .alloc_sequence = sequence,
-          .alloc_time_us = event.time_us,
-          .stack = event.stack,
-          .forward = event.forward,
-          .op = event.op,
-          .label = event.label,
-          .owner = event.owner,
-          .layout = event.layout,
-          .stream = event.stream,
-          .pool = event.pool,
-          .device = event.device,
-          .action = event.action,
-          .use = record::BlockUse::allocated};
 }
 
 class HeldBlocks {

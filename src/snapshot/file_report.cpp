@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "snapshot/numbers.h"
+#include "snapshot/printable_report.h"
 #include "snapshot/report_tables.h"
 #include "snapshot/utf8.h"
 #include "strandline/core/error.h"
+#include "strandline/snapshot/printable.h"
 #include "strandline/snapshot/report_json.h"
 
 namespace strandline::snapshot {
@@ -23,26 +25,31 @@ constexpr auto kRequested = static_cast<std::size_t>(record::Measure::requested)
 /// Events before the moment.
 std::size_t index_of(const Moment& moment, const SnapshotFile& file, RowRange trace,
                      const DeviceAccount& account) {
-  const auto count = static_cast<std::int64_t>(trace.count);
+  // Events of the range; those before it are allocs that stand for the state at its start.
+  const std::uint64_t carried = account.part ? account.part->carried : 0;
+  const auto count = static_cast<std::int64_t>(account.events);
   if (moment.event) {
-    if (*moment.event < -1 || *moment.event >= count) {
+    const std::int64_t before = account.number_in_file(-1);
+    if (*moment.event < before || *moment.event > before + count) {
       throw OutOfRange(error_message("make_file_report", "event", fmt::format("{}", *moment.event),
-                                     fmt::format("-1 to {}", count - 1)));
+                                     fmt::format("{} to {}", before, before + count)));
     }
-    return static_cast<std::size_t>(*moment.event + 1);
+    return static_cast<std::size_t>(carried) + static_cast<std::size_t>(*moment.event - before);
   }
   if (moment.time_us) {
     const auto begin =
         file.snapshot.events.time_us.begin() + static_cast<std::ptrdiff_t>(trace.first);
     const auto end = begin + static_cast<std::ptrdiff_t>(trace.count);
-    return static_cast<std::size_t>(std::upper_bound(begin, end, *moment.time_us) - begin);
+    const auto first = begin + static_cast<std::ptrdiff_t>(carried);
+    return static_cast<std::size_t>(std::upper_bound(first, end, *moment.time_us) - begin);
   }
   if (moment.fraction) {
     if (!(*moment.fraction >= 0 && *moment.fraction <= 1)) {
       throw OutOfRange(error_message("make_file_report", "fraction",
                                      fmt::format("{}", *moment.fraction), "0 to 1"));
     }
-    return static_cast<std::size_t>(std::llround(*moment.fraction * static_cast<double>(count)));
+    return static_cast<std::size_t>(carried) +
+           static_cast<std::size_t>(std::llround(*moment.fraction * static_cast<double>(count)));
   }
   return static_cast<std::size_t>(account.active_peak_after_event + 1);
 }
@@ -69,6 +76,13 @@ void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vect
   add("residual", residual,
       fmt::format("{} of the curve that no event and no block explains (strandline check)",
                   size_text(residual)));
+  if (account.part) {
+    add("range", account.part->in_file,
+        fmt::format("read in part: events {} to {} of {}; {} blocks were alive before them",
+                    with_commas(account.part->first_event),
+                    with_commas(account.part->first_event + account.events),
+                    with_commas(account.part->in_file), with_commas(account.part->carried)));
+  }
   add("host_events", file.host_events.count(),
       fmt::format("{} events of pinned host memory are not part of this",
                   with_commas(file.host_events.count())));
@@ -119,12 +133,11 @@ std::string heading(const DeviceReport& device, const std::string& file) {
       device.account.events == 1 ? "event" : "events", verdict_text(device.account.verdict));
 }
 
-std::string moment_text(const DeviceReport& device) {
-  const PeakReport& report = device.report;
-  std::string text = device.after_event < 0
-                         ? std::string("before the first event")
-                         : fmt::format("after event {}",
-                                       with_commas(static_cast<std::uint64_t>(device.after_event)));
+std::string moment_text(const DeviceReport& device, const PeakReport& report) {
+  const std::int64_t event = device.account.number_in_file(device.after_event);
+  std::string text =
+      event < 0 ? std::string("before the first event")
+                : fmt::format("after event {}", with_commas(static_cast<std::uint64_t>(event)));
   if (device.after_event >= 0 && report.peak_time_us > report.start_time_us) {
     const auto elapsed = static_cast<double>(report.peak_time_us - report.start_time_us) / 1e6;
     text += fmt::format(", at {:.2f} s", elapsed);
@@ -135,14 +148,14 @@ std::string moment_text(const DeviceReport& device) {
 
 std::string device_text(const DeviceReport& device, const std::string& file,
                         const ReportTextOptions& options) {
-  const PeakReport& report = device.report;
+  const PeakReport report = printable_report(device.report);
   const DeviceAccount& account = device.account;
   const bool is_peak = device.after_event == account.active_peak_after_event;
   const Style style(options.color);
   std::string text = style.bold(cut_to_width(heading(device, file), options.width)) + "\n\n";
   text += fmt::format("{:<11}{} requested, {} blocks, {}\n", is_peak ? "peak" : "held",
                       size_text(report.peak.bytes), with_commas(report.peak.blocks),
-                      moment_text(device));
+                      moment_text(device, report));
   text +=
       fmt::format("{:<11}{} of it older than the trace, in {} blocks\n", "",
                   size_text(device.before_trace.bytes), with_commas(device.before_trace.blocks));
@@ -178,11 +191,12 @@ std::string file_report_text(const std::vector<DeviceReport>& devices, const std
                              const ReportTextOptions& options) {
   ReportTextOptions fitted = options;
   fitted.width = std::max<std::size_t>(options.width, 80);
-  if (devices.empty()) return file + ": no events and no segments\n";
+  const std::string name = printable(file);
+  if (devices.empty()) return name + ": no events and no segments\n";
   std::string text;
   for (const DeviceReport& device : devices) {
     if (!text.empty()) text += '\n';
-    text += device_text(device, file, fitted);
+    text += device_text(device, name, fitted);
   }
   return text;
 }
@@ -193,7 +207,7 @@ std::string file_report_json(const std::vector<DeviceReport>& devices, const std
   for (const DeviceReport& device : devices) {
     list.push_back({{"device", device.device},
                     {"verdict", verdict_text(device.account.verdict)},
-                    {"after_event", device.after_event},
+                    {"after_event", device.account.number_in_file(device.after_event)},
                     {"level_bytes", device.level},
                     {"is_peak", device.after_event == device.account.active_peak_after_event},
                     {"reserved_at_end_bytes", device.account.reserved},

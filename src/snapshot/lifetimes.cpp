@@ -56,7 +56,7 @@ class Walk {
     } else if (action == Action::annotate) {
       annotate(current, i);
     } else {
-      if (current.annotated) events_.label[i] = current.annotated;
+      if (current.annotated) events_.label.set(i, current.annotated);
       current = {};
     }
   }
@@ -65,7 +65,7 @@ class Walk {
     if (current.annotated || !events_.label[i]) return;
     current.annotated = events_.label[i];
     for (const std::uint32_t number : current.frees) {
-      if (number != 0) events_.label[number - 1] = current.annotated;
+      if (number != 0) events_.label.set(number - 1, current.annotated);
     }
   }
 
@@ -75,6 +75,26 @@ class Walk {
 };
 
 }  // namespace
+
+BlockRow block_of(const EventRow& event, std::uint64_t sequence) {
+  return {.address = event.address,
+          .size = event.size,
+          .requested = event.requested,
+          .alloc_sequence = sequence,
+          .alloc_time_us = event.time_us,
+          .stack = event.stack,
+          .forward = event.forward,
+          .op = event.op,
+          .label = event.label,
+          .owner = event.owner,
+          .layout = event.layout,
+          .stream = event.stream,
+          .pool = event.pool,
+          .thread = event.thread,
+          .device = event.device,
+          .action = event.action,
+          .use = record::BlockUse::allocated};
+}
 
 void complete_lifetimes(Snapshot& snapshot) {
   const bool needed = std::any_of(

@@ -44,14 +44,17 @@ std::string label_root(const std::string& label) {
 
 std::vector<HeldName> labels_by_root(const std::map<std::string, Held>& labels) {
   std::map<std::string, Held> roots;
-  for (const auto& [label, held] : labels) roots[label_root(label)] += held;
+  std::map<std::string, std::map<std::string, Held>> parts;
+  for (const auto& [label, held] : labels) {
+    const std::string root = label_root(label);
+    roots[root] += held;
+    if (label != root) parts[root][label] += held;
+  }
   std::vector<HeldName> names = names_of(roots);
   for (HeldName& root : names) {
-    std::map<std::string, Held> parts;
-    for (const auto& [label, held] : labels) {
-      if (label_root(label) == root.name && label != root.name) parts[label] += held;
+    if (const auto found = parts.find(root.name); found != parts.end()) {
+      root.parts = names_of(found->second);
     }
-    root.parts = names_of(parts);
   }
   return names;
 }

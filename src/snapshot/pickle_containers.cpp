@@ -39,6 +39,68 @@ std::size_t PickleMachine::pop_mark() {
   return mark;
 }
 
+/// A dictionary of the plain shape, in one go; false, and nothing has happened, for any other.
+bool PickleMachine::whole_dict(Cursor& in) {
+  if (!stack_.empty() && stack_.back().is(ValueKind::open)) {
+    const Open& below = open_.back();
+    if (below.is_dict && below.items > 0) return false;  // `open` closes it first
+  }
+  std::uint64_t slot = kNoMemo;
+  if (!run_.read(in, slot, offset())) return false;
+  at_ = in.at - 1;
+  if (records_.is_ranged()) locate_trace(stack_.size());
+  const Value value = records_.record();
+  if (slot != kNoMemo) memo_.replace(slot, value);
+  push(value);
+  return true;
+}
+
+Value PickleMachine::dict_value(std::span<const Value> pairs, std::size_t position) {
+  if (records_.is_ranged()) locate_trace(position);
+  return records_.dict(pairs, offset());
+}
+
+/// The open list at that place of the stack; null for anything else.
+const PickleMachine::Open* PickleMachine::list_at(std::size_t position) const noexcept {
+  for (auto open = open_.rbegin(); open != open_.rend() && open->position >= position; ++open) {
+    if (open->position == position) return open->is_dict ? nullptr : &*open;
+  }
+  return nullptr;
+}
+
+/// The list that holds what stands at `position`: the one below the last mark before it, or, where
+/// items come one by one, the one right below it.
+const PickleMachine::Open* PickleMachine::list_around(std::size_t position,
+                                                      std::size_t& index) const noexcept {
+  const auto above = std::upper_bound(marks_.begin(), marks_.end(), position);
+  const std::size_t mark = above == marks_.begin() ? 0 : *std::prev(above);
+  const Open* list = mark == 0 ? nullptr : list_at(mark - 1);
+  index = position - mark;
+  if (list == nullptr && position > 0) {
+    list = list_at(position - 1);
+    index = 0;
+  }
+  if (list != nullptr) index += list->list.count;
+  return list;
+}
+
+/// Tells the records in which list of which device what stands at `position` is.
+void PickleMachine::locate_trace(std::size_t position) {
+  std::size_t index = 0;
+  const Open* const list = list_around(position, index);
+  if (list == nullptr) return records_.set_place({});
+  const auto is_under = [&](const Open& open) {
+    return open.position > 0 &&
+           stack_[open.position - 1] == Value{ValueKind::text, string_of(Key::host_traces).value};
+  };
+  TracePlace place{.list = list->serial, .device = 0, .is_host = is_under(*list)};
+  if (const Open* const outer = list_around(list->position, index)) {
+    place.device = index;
+    place.is_host = place.is_host || is_under(*outer);
+  }
+  records_.set_place(place);
+}
+
 void PickleMachine::open(bool is_dict) {
   // A container right above a filled dictionary is no key: that dictionary is complete.
   if (!open_.empty()) {
@@ -49,8 +111,11 @@ void PickleMachine::open(bool is_dict) {
   }
   if (open_.size() == open_.capacity()) grow_check(open_.size(), "containers");
   push({ValueKind::open, open_.size()});
-  open_.push_back(
-      {.position = stack_.size() - 1, .begin = arena_.size(), .is_dict = is_dict, .list = {}});
+  open_.push_back({.position = stack_.size() - 1,
+                   .begin = arena_.size(),
+                   .serial = ++lists_opened_,
+                   .is_dict = is_dict,
+                   .list = {}});
 }
 
 /// The value takes the container's place on the stack and in the memo; its items stay in the arena
@@ -58,9 +123,9 @@ void PickleMachine::open(bool is_dict) {
 void PickleMachine::close(Open& open) {
   const std::span<const Value> items(arena_.data() + open.begin, open.items);
   const Value value =
-      open.is_dict ? records_.dict(items, offset()) : records_.list(open.list, items, offset());
+      open.is_dict ? dict_value(items, open.position) : records_.list(open.list, items, offset());
   stack_[open.position] = value;
-  if (open.memo != kNoMemo) memo_slot(open.memo) = value;
+  if (open.memo != kNoMemo) memo_.set(open.memo, value, offset());
   open.closed = true;
 }
 
@@ -91,7 +156,11 @@ PickleMachine::Open& PickleMachine::target(std::size_t position, bool is_dict) {
     }
     if (!open.closed) return open;
     if (open.items == 0) {
-      open = {.position = position, .begin = arena_.size(), .is_dict = is_dict, .list = {}};
+      open = {.position = position,
+              .begin = arena_.size(),
+              .serial = ++lists_opened_,
+              .is_dict = is_dict,
+              .list = {}};
       stack_[position] = {ValueKind::open, open_.size() - 1};
       return open;
     }
@@ -101,7 +170,11 @@ PickleMachine::Open& PickleMachine::target(std::size_t position, bool is_dict) {
     fail("items", "no container that is still open", is_dict ? "a dictionary" : "a list");
   }
   stack_[position] = {ValueKind::open, open_.size()};
-  open_.push_back({.position = position, .begin = arena_.size(), .is_dict = is_dict, .list = {}});
+  open_.push_back({.position = position,
+                   .begin = arena_.size(),
+                   .serial = ++lists_opened_,
+                   .is_dict = is_dict,
+                   .list = {}});
   return open_.back();
 }
 
@@ -113,9 +186,9 @@ void PickleMachine::set_items(std::size_t from) {
   Open& dict = target(from - 1, true);
   const bool is_whole = dict.items == 0 && opcode_ != opcode::setitem && count < 2 * kBatch;
   if (is_whole) {
-    const Value value = records_.dict({stack_.data() + from, count}, offset());
+    const Value value = dict_value({stack_.data() + from, count}, from - 1);
     stack_[from - 1] = value;
-    if (dict.memo != kNoMemo) memo_slot(dict.memo) = value;
+    if (dict.memo != kNoMemo) memo_.set(dict.memo, value, offset());
     arena_.resize(dict.begin);
     open_.pop_back();
   } else {
@@ -162,13 +235,6 @@ void PickleMachine::make_container(std::size_t from, bool is_dict) {
   marks_.pop_back();
 }
 
-Value& PickleMachine::memo_slot(std::uint64_t number) {
-  // Writers number from 0 on; nothing honest counts further than its bytes.
-  if (number > offset() && number / kChunk >= memo_.size()) return sparse_memo_[number];
-  while (number / kChunk >= memo_.size()) memo_.push_back(std::make_unique<Value[]>(kChunk));
-  return memo_[static_cast<std::size_t>(number / kChunk)][number % kChunk];
-}
-
 void PickleMachine::memoize(std::uint64_t number) {
   need(1);
   if (stack_.back().is(ValueKind::open)) {
@@ -179,19 +245,13 @@ void PickleMachine::memoize(std::uint64_t number) {
       close(open);
     }
   }
-  Value& slot = memo_slot(number);
-  if (slot.is(ValueKind::unset)) ++memoized_;
-  slot = stack_.back();
+  memo_.set(number, stack_.back(), offset());
 }
 
 void PickleMachine::fetch(std::uint64_t number) {
-  Value value;
-  const std::size_t chunk = static_cast<std::size_t>(number / kChunk);
-  if (STRANDLINE_LIKELY(chunk < memo_.size())) value = memo_[chunk][number % kChunk];
+  Value value = memo_.get(number);
   if (STRANDLINE_UNLIKELY(value.is(ValueKind::unset))) {
-    const auto found = sparse_memo_.find(number);
-    if (found == sparse_memo_.end()) fail("the memo", fmt::format("{}", number), "a number it has");
-    value = found->second;
+    fail("the memo", fmt::format("{}", number), "a number it has");
   }
   if (STRANDLINE_UNLIKELY(value.is(ValueKind::open))) {
     Open& open = open_[value.id()];

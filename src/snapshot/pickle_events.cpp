@@ -133,7 +133,11 @@ void PickleEvents::write_one(PickleList& list, std::size_t i, Word action, std::
   parts_.word(Word::time_us);
   encoder_.integer(events_.time_us[i]);
   parts_.word(Word::compile_context);
-  encoder_.none();
+  if (events_.context[i]) {
+    parts_.text(events_.context[i]);
+  } else {
+    encoder_.none();
+  }
   parts_.word(Word::user_metadata);
   if (about == About::block) {
     parts_.metadata({.op = events_.op[i],

@@ -3,7 +3,6 @@
 #include "snapshot/pickle_machine.h"
 
 #include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -17,32 +16,6 @@ namespace {
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
 }  // namespace
-
-std::uint64_t PickleMachine::Cursor::number(std::size_t bytes) noexcept {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    value |= static_cast<std::uint64_t>(static_cast<unsigned char>(at[i])) << (8 * i);
-  }
-  at += bytes;
-  return value;
-}
-
-/// A length, then as many bytes.
-bool PickleMachine::Cursor::text(std::size_t length_bytes, std::string_view& text) noexcept {
-  if (!has(length_bytes)) return false;
-  const std::uint64_t length = number(length_bytes);
-  if (!has(length)) return false;
-  text = take(static_cast<std::size_t>(length));
-  return true;
-}
-
-bool PickleMachine::Cursor::line(std::string_view& line) noexcept {
-  const void* const found = std::memchr(at, '\n', static_cast<std::size_t>(end - at));
-  if (found == nullptr) return false;
-  line = {at, static_cast<std::size_t>(static_cast<const char*>(found) - at)};
-  at = static_cast<const char*>(found) + 1;
-  return true;
-}
 
 std::size_t PickleMachine::feed(std::string_view bytes) {
   Cursor in{bytes.data(), bytes.data() + bytes.size()};
@@ -84,14 +57,14 @@ bool PickleMachine::step(Cursor& in) {
       fetch(in.number(4));
       return true;
     case opcode::memoize:
-      memoize(memoized_);
+      memoize(memo_.size());
       return true;
     case opcode::mark:
       if (marks_.size() == marks_.capacity()) grow_check(marks_.size(), "marks");
       marks_.push_back(stack_.size());
       return true;
     case opcode::empty_dict:
-      open(true);
+      if (!whole_dict(in)) open(true);
       return true;
     case opcode::empty_list:
     case opcode::empty_set:

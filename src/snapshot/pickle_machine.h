@@ -7,26 +7,28 @@
 //
 //   stack_  one value each; the open containers among them stand in open_, lowest first
 //   arena_  items of the open containers, one after another in the same order
-//   memo_   by number, in chunks, so that it never moves
+//
+// Dictionaries as the official writer has them are read in one go by PickleRun; the stack sees the
+// others.
 //
 // Whatever would run code (globals, reduce, build, extensions, persistent ids, out-of-band buffers)
 // is refused with its name. Depth and counts are held against the bytes read.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "snapshot/pickle_memo.h"
 #include "snapshot/pickle_records.h"
+#include "snapshot/pickle_run.h"
 
 namespace strandline::snapshot {
 
 class PickleMachine {
  public:
-  explicit PickleMachine(PickleRecords& records) : records_(records) {}
+  explicit PickleMachine(PickleRecords& records) : records_(records), run_(records, memo_) {}
 
   /// Bytes taken from the front of `bytes`; the rest, an opcode cut short, has to be handed in
   /// again with more behind it. All after the end of the pickle is left alone.
@@ -38,35 +40,19 @@ class PickleMachine {
 
  private:
   static constexpr std::uint64_t kNoMemo = UINT64_MAX;
-  static constexpr std::size_t kChunk = std::size_t{1} << 14;
 
   struct Open {
     std::size_t position = 0;  // on the stack
     std::size_t begin = 0;     // of its items in the arena
     std::size_t items = 0;     // there
     std::uint64_t memo = kNoMemo;
+    std::uint64_t serial = 0;
     bool is_dict = false;
     bool closed = false;
     ListState list;
   };
 
-  /// What is left to read.
-  struct Cursor {
-    const char* at;
-    const char* end;
-
-    bool has(std::uint64_t bytes) const noexcept {
-      return bytes <= static_cast<std::uint64_t>(end - at);
-    }
-    std::string_view take(std::size_t bytes) noexcept {
-      const char* const from = at;
-      at += bytes;
-      return {from, bytes};
-    }
-    std::uint64_t number(std::size_t bytes) noexcept;
-    bool text(std::size_t length_bytes, std::string_view& text) noexcept;
-    bool line(std::string_view& line) noexcept;
-  };
+  using Cursor = PickleCursor;
 
   // Each false: the opcode is cut short.
   bool step(Cursor& in);
@@ -79,6 +65,11 @@ class PickleMachine {
   [[noreturn]] void refuse() const;
 
   void push(Value value);
+  bool whole_dict(Cursor& in);
+  Value dict_value(std::span<const Value> pairs, std::size_t position);
+  const Open* list_at(std::size_t position) const noexcept;
+  const Open* list_around(std::size_t position, std::size_t& index) const noexcept;
+  void locate_trace(std::size_t position);
   void open(bool is_dict);
   void close(Open& open);
   void close_from(std::size_t position);
@@ -95,7 +86,6 @@ class PickleMachine {
 
   void memoize(std::uint64_t number);
   void fetch(std::uint64_t number);
-  Value& memo_slot(std::uint64_t number);
 
   [[noreturn]] void fail(std::string_view what, std::string_view got,
                          std::string_view expected) const;
@@ -107,9 +97,9 @@ class PickleMachine {
   std::vector<std::size_t> marks_;
   std::vector<Open> open_;
   std::vector<Value> arena_;
-  std::vector<std::unique_ptr<Value[]>> memo_;
-  std::unordered_map<std::uint64_t, Value> sparse_memo_;  // numbers far above what was read
-  std::uint64_t memoized_ = 0;
+  PickleMemo memo_;
+  PickleRun run_;
+  std::uint64_t lists_opened_ = 0;
   std::uint64_t base_ = 0;  // bytes before `begin_`
   const char* begin_ = nullptr;
   const char* at_ = nullptr;  // the opcode at hand

@@ -57,6 +57,8 @@ ValueKind plural_of(ValueKind kind) {
       return ValueKind::stack;
     case ValueKind::event:
       return ValueKind::events;
+    case ValueKind::ranged_event:
+      return ValueKind::ranged_events;
     case ValueKind::block:
       return ValueKind::blocks;
     case ValueKind::segment:
@@ -72,7 +74,11 @@ ValueKind plural_of(ValueKind kind) {
 
 }  // namespace
 
-PickleRecords::PickleRecords(SnapshotFile& file) : file_(file), snapshot_(file.snapshot) {
+PickleRecords::PickleRecords(SnapshotFile& file, const ReadRange& range)
+    : file_(file),
+      snapshot_(file.snapshot),
+      stack_lists_(file.snapshot.stacks),
+      filter_(file.snapshot.events, range) {
   for (const std::string_view text : kKeyTexts) snapshot_.strings.intern(text);
   for (const record::Action action : kFormatActions) {
     snapshot_.strings.intern(record::action_name(action));
@@ -165,14 +171,33 @@ std::uint64_t PickleRecords::scan(std::span<const Value> pairs) {
 Value PickleRecords::dict(std::span<const Value> pairs, std::uint64_t offset) {
   if (pairs.empty()) return {ValueKind::empty_dict, 0};
   mask_ = scan(pairs);
-  if (has(Key::action)) return event_of();
-  if (has(Key::filename)) return frame_of();
-  if (has(Key::state) && has(Key::size)) return block_of();
+  if (is_plain_record()) return record();
   if (has(Key::blocks)) return segment_of();
-  if (has(Key::stage) && has(Key::name)) return annotation_of();
   if (has(Key::real_size)) return history_of();
   if (has(Key::segments) || has(Key::device_traces)) return root_of(pairs);
   return json_of(pairs, true, offset);
+}
+
+Value PickleRecords::record() {
+  if (STRANDLINE_LIKELY(has(Key::action))) return event_of();
+  if (has(Key::filename)) return frame_of();
+  return has(Key::state) && has(Key::size) ? block_of() : annotation_of();
+}
+
+Value PickleRecords::pair(Value first, Value second) {
+  const auto bits = [&](Value value) {
+    return value.is(ValueKind::wide) ? wide_[value.id()].bits
+                                     : static_cast<std::uint64_t>(value.number());
+  };
+  const std::pair numbers(bits(first), bits(second));
+  if (last_pair_ < pairs_.size() && pairs_[last_pair_] == numbers) {
+    return {ValueKind::pair, last_pair_};
+  }
+  const auto [entry, is_new] =
+      pair_index_.try_emplace(numbers, static_cast<std::uint32_t>(pairs_.size()));
+  if (is_new) pairs_.push_back(numbers);
+  last_pair_ = entry->second;
+  return {ValueKind::pair, entry->second};
 }
 
 Value PickleRecords::tuple(std::span<const Value> values, std::uint64_t offset) {
@@ -181,15 +206,7 @@ Value PickleRecords::tuple(std::span<const Value> values, std::uint64_t offset) 
         return value.is(ValueKind::integer) || value.is(ValueKind::wide);
       });
   if (!is_pair) return json_of(values, false, offset);
-  const auto bits = [&](Value value) {
-    return value.is(ValueKind::wide) ? wide_[value.id()].bits
-                                     : static_cast<std::uint64_t>(value.number());
-  };
-  const std::pair numbers(bits(values[0]), bits(values[1]));
-  const auto [entry, is_new] =
-      pair_index_.try_emplace(numbers, static_cast<std::uint32_t>(pairs_.size()));
-  if (is_new) pairs_.push_back(numbers);
-  return {ValueKind::pair, entry->second};
+  return pair(values[0], values[1]);
 }
 
 void PickleRecords::append(ListState& list, Value value, std::vector<Value>& arena) {
@@ -205,7 +222,8 @@ void PickleRecords::append(ListState& list, Value value, std::vector<Value>& are
   } else if (plural == ValueKind::none || plural == ValueKind::stack) {
     arena.push_back(value);
     ++list.count;
-  } else if (value.payload() == list.first + list.count) {
+  } else if (value.payload() == list.first + list.count ||
+             (plural == ValueKind::ranged_events && value.payload() == list.first)) {
     ++list.count;
   } else {
     throw RecordError{"a record in a list", "one that stands elsewhere already", "records in turn"};
@@ -216,10 +234,12 @@ Value PickleRecords::list(const ListState& list, std::span<const Value> values,
                           std::uint64_t offset) {
   if (list.kind == ValueKind::stack) return stack_of(values, offset);
   if (list.kind == ValueKind::histories) return histories_of({list.first, list.count});
+  if (list.kind == ValueKind::ranged_events) return {list.kind, list.first};
   if (list.kind != ValueKind::none) return range_of(list.kind, {list.first, list.count});
   if (values.empty()) return {ValueKind::empty_list, 0};
   const bool are_traces = std::all_of(values.begin(), values.end(), [](Value value) {
-    return value.is(ValueKind::events) || value.is(ValueKind::empty_list);
+    return value.is(ValueKind::events) || value.is(ValueKind::ranged_events) ||
+           value.is(ValueKind::empty_list);
   });
   if (are_traces) return traces_of(values);
   return tuple(values, offset);
@@ -231,12 +251,20 @@ Value PickleRecords::range_of(ValueKind plural, RowRange range) {
 }
 
 Value PickleRecords::stack_of(std::span<const Value> frames, std::uint64_t offset) {
-  StackId stack;
-  for (std::size_t i = frames.size(); i-- > 0;) {
-    stack = snapshot_.stacks.child(stack, FrameId{frames[i].id()});
+  frames_.clear();
+  std::uint64_t hash = 0;
+  for (const Value frame : frames) {
+    frames_.push_back(frame.id());
+    hash = StackLists::add(hash, frame.id());
   }
+  return stack_of_frames(frames_, hash, offset);
+}
+
+Value PickleRecords::stack_of_frames(std::span<const std::uint32_t> frames, std::uint64_t hash,
+                                     std::uint64_t offset) {
+  const StackId stack = stack_lists_.find(frames, hash, offset);
   // Frames named again and again in ever new orders: real files stay far below.
-  if (snapshot_.stacks.size() > (std::size_t{1} << 20) + offset / 4) {
+  if (STRANDLINE_UNLIKELY(snapshot_.stacks.size() > (std::size_t{1} << 20) + offset / 4)) {
     throw RecordError{"stacks", "more than the file has bytes for", "what a program has"};
   }
   return {ValueKind::stack, stack.value};
@@ -245,10 +273,17 @@ Value PickleRecords::stack_of(std::span<const Value> frames, std::uint64_t offse
 Value PickleRecords::traces_of(std::span<const Value> values) {
   std::vector<RowRange> traces;
   for (const Value value : values) {
-    traces.push_back(value.is(ValueKind::events) ? ranges_[value.id()] : RowRange{});
+    traces.push_back(events_in(value));
+    if (value.is(ValueKind::ranged_events)) filter_.set_device(value.id(), traces.size() - 1);
   }
   trace_lists_.push_back(std::move(traces));
   return {ValueKind::traces, trace_lists_.size() - 1};
+}
+
+/// The rows of a list of events.
+RowRange PickleRecords::events_in(Value value) {
+  if (value.is(ValueKind::events)) return ranges_[value.id()];
+  return value.is(ValueKind::ranged_events) ? filter_.rows(value.id()) : RowRange{};
 }
 
 Value PickleRecords::histories_of(RowRange range) {

@@ -17,9 +17,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "snapshot/pickle_value.h"
+#include "snapshot/range_filter.h"
+#include "snapshot/record_error.h"
+#include "snapshot/stack_lists.h"
 #include "strandline/snapshot/snapshot_file.h"
 
 namespace strandline::snapshot {
@@ -84,16 +88,9 @@ struct ListState {
   std::uint64_t count = 0;
 };
 
-/// Why the bytes make no snapshot; the machine adds the offset.
-struct RecordError {
-  std::string what;
-  std::string got;
-  std::string expected;
-};
-
 class PickleRecords {
  public:
-  explicit PickleRecords(SnapshotFile& file);
+  explicit PickleRecords(SnapshotFile& file, const ReadRange& range = {});
 
   Value text(std::string_view bytes) {
     return {ValueKind::text, snapshot_.strings.intern(bytes).value};
@@ -114,6 +111,42 @@ class PickleRecords {
   Value list(const ListState& list, std::span<const Value> values, std::uint64_t offset);
   /// What the pickle is; fills in what needs the whole.
   void finish(Value root);
+
+  // A dictionary field by field, for a caller that knows what it reads: begun, fields set, then
+  // `record`, which is an event, a frame, a block or an annotation.
+  void begin_record() {
+    mask_ = 0;
+    unknown_.clear();
+  }
+  void set_field(Key key, Value value) {
+    mask_ |= std::uint64_t{1} << static_cast<unsigned>(key);
+    fields_[static_cast<std::size_t>(key)] = value;
+  }
+  bool is_plain_record() const noexcept {
+    return has(Key::action) || has(Key::filename) || (has(Key::state) && has(Key::size)) ||
+           (has(Key::stage) && has(Key::name) && !has(Key::blocks));
+  }
+  bool is_frame() const noexcept { return has(Key::filename) && !has(Key::action); }
+  /// Fields of a record meanwhile another, with other keys, is read.
+  std::uint64_t put_fields_aside() { return std::exchange(mask_, 0); }
+  void take_fields_back(std::uint64_t fields) { mask_ = fields; }
+  Value record();
+
+  /// A text under a key, where it is often the one that stood there last.
+  Value text_under(Key key, std::string_view bytes) {
+    StringId& last = last_texts_[static_cast<std::size_t>(key)];
+    if (snapshot_.strings.text(last) != bytes) last = snapshot_.strings.intern(bytes);
+    return {ValueKind::text, last.value};
+  }
+  /// Of two integers.
+  Value pair(Value first, Value second);
+  /// Ids of frames, innermost first, and what StackLists::add makes of them.
+  Value stack_of_frames(std::span<const std::uint32_t> frames, std::uint64_t hash,
+                        std::uint64_t offset);
+
+  /// A part of the events is kept: the records have to be told where events stand.
+  bool is_ranged() const noexcept { return filter_.is_on(); }
+  void set_place(const TracePlace& place) { place_ = place; }
 
  private:
   struct WideInteger {
@@ -146,6 +179,8 @@ class PickleRecords {
   record::Action action_of(StringId name);
   void describe(EventRow& row);
   void keep_extras(std::uint64_t event);
+  EventRow event_row(record::Action action);
+  RowRange events_in(Value value);
   void append_json(std::string& out, Value value) const;
   void append_json_key(std::string& out, Value value) const;
 
@@ -161,6 +196,7 @@ class PickleRecords {
   void take_traces(Value value);
   void take_host();
   void keep_segments();
+  void keep_parts();
   void add_trace(RowRange range);
 
   SnapshotFile& file_;
@@ -177,6 +213,7 @@ class PickleRecords {
   std::vector<double> reals_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> pair_index_;
+  std::size_t last_pair_ = 0;
   std::vector<PoolId> pool_of_pair_;
   FlatMap<std::uint32_t> stream_index_;
   std::vector<RowRange> ranges_;
@@ -192,6 +229,11 @@ class PickleRecords {
   const Metadata& metadata_of(StringId json);
   std::unordered_map<std::uint32_t, Metadata> metadata_;
   std::uint64_t composed_bytes_ = 0;
+  StackLists stack_lists_;
+  RangeFilter filter_;
+  TracePlace place_;                   // of the record at hand
+  std::vector<std::uint32_t> frames_;  // of the list at hand
+  std::array<StringId, kKeyCount> last_texts_{};
   std::array<Value, kKeyCount> root_fields_{};
 };
 

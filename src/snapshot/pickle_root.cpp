@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "snapshot/pickle_records.h"
+#include "snapshot/rewind.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -131,16 +132,17 @@ void PickleRecords::add_trace(RowRange range) {
 }
 
 void PickleRecords::take_traces(Value value) {
-  if (value.is(ValueKind::events)) add_trace(ranges_[value.id()]);
+  if (value.is(ValueKind::events) || value.is(ValueKind::ranged_events)) {
+    add_trace(events_in(value));
+  }
   if (!value.is(ValueKind::traces)) return;
   for (const RowRange range : trace_lists_[value.id()]) add_trace(range);
 }
 
 /// Host events and segments leave the columns of the devices; what no trace names leaves too.
 void PickleRecords::take_host() {
-  RowRange host;
   const Value traces = root_fields_[static_cast<std::size_t>(Key::host_traces)];
-  if (traces.is(ValueKind::events)) host = ranges_[traces.id()];
+  RowRange host = events_in(traces);
   if (traces.is(ValueKind::traces) && !trace_lists_[traces.id()].empty()) {
     host = trace_lists_[traces.id()].front();
   }
@@ -184,7 +186,8 @@ void PickleRecords::set_root(Value root) {
   file_.keys = {"device_traces", "segments"};
   if (is_segments) {
     root_fields_[static_cast<std::size_t>(Key::segments)] = root;
-  } else if (root.is(ValueKind::events) || root.is(ValueKind::traces)) {
+  } else if (root.is(ValueKind::events) || root.is(ValueKind::ranged_events) ||
+             root.is(ValueKind::traces)) {
     root_fields_[static_cast<std::size_t>(Key::device_traces)] = root;
   } else {
     throw RecordError{"the pickle", "no snapshot",
@@ -199,13 +202,15 @@ void PickleRecords::finish(Value root) {
   take_host();
   for (std::size_t device = 0; device < file_.traces.size(); ++device) {
     const RowRange& range = file_.traces[device];
-    if (range.count == 0) continue;
-    const auto from = snapshot_.events.device.begin() + static_cast<std::ptrdiff_t>(range.first);
-    std::fill_n(from, range.count, static_cast<std::uint8_t>(device));
+    if (device == 0) continue;  // what they have
+    for (std::uint64_t i = range.first; i < range.end(); ++i) {
+      snapshot_.events.device.set(static_cast<std::size_t>(i), static_cast<std::uint8_t>(device));
+    }
   }
   const Value settings = root_fields_[static_cast<std::size_t>(Key::allocator_settings)];
   if (settings.is(ValueKind::json)) file_.settings = snapshot_.text(StringId{settings.id()});
   keep_segments();
+  keep_parts();
   for (const auto& [key, count] : unknown_counts_) {
     file_.unknown_keys.emplace_back(StringId{key}, count);
   }
@@ -220,29 +225,36 @@ void PickleRecords::keep_segments() {
     const Value value = root_fields_[static_cast<std::size_t>(key)];
     return value.is(ValueKind::segments) ? ranges_[value.id()] : RowRange{};
   };
-  const auto copy = [&](RowRange range, SegmentColumns& segments, BlockColumns& blocks,
-                        std::vector<std::uint8_t>* unaddressed) {
-    for (std::uint64_t s = range.first; s < range.end(); ++s) {
-      SegmentRow row = snapshot_.segments.row(static_cast<std::size_t>(s));
-      const std::uint32_t from = row.first_block;
-      row.first_block = static_cast<std::uint32_t>(blocks.count());
-      for (std::uint32_t b = 0; b < row.block_count; ++b) {
-        blocks.push_back(snapshot_.blocks.row(from + b));
-      }
-      segments.push_back(row);
-      if (unaddressed != nullptr) {
-        unaddressed->push_back(file_.unaddressed[static_cast<std::size_t>(s)]);
-      }
-    }
-  };
-  copy(range_in(Key::host_segments), file_.host_segments, file_.host_blocks, nullptr);
+  const RowRange host = range_in(Key::host_segments);
+  for (std::uint64_t s = host.first; s < host.end(); ++s) {
+    copy_segment(snapshot_.segments, snapshot_.blocks, static_cast<std::size_t>(s),
+                 file_.host_segments, file_.host_blocks);
+  }
   SegmentColumns segments;
   BlockColumns blocks;
   std::vector<std::uint8_t> unaddressed;
-  copy(range_in(Key::segments), segments, blocks, &unaddressed);
+  const RowRange own = range_in(Key::segments);
+  for (std::uint64_t s = own.first; s < own.end(); ++s) {
+    const auto row = static_cast<std::size_t>(s);
+    if (!filter_.wants_device(snapshot_.segments.device[row])) continue;
+    copy_segment(snapshot_.segments, snapshot_.blocks, row, segments, blocks);
+    unaddressed.push_back(file_.unaddressed[row]);
+  }
   snapshot_.segments = std::move(segments);
   snapshot_.blocks = std::move(blocks);
   file_.unaddressed = std::move(unaddressed);
+}
+
+/// What was read of each trace, and the state where it ends.
+void PickleRecords::keep_parts() {
+  if (!filter_.is_on()) return;
+  file_.parts.resize(file_.traces.size());
+  for (const RangedTrace& trace : filter_.traces()) {
+    if (trace.place.is_host || trace.place.device >= file_.parts.size()) continue;
+    const auto device = static_cast<std::uint8_t>(trace.place.device);
+    file_.parts[device] = trace.part;
+    if (trace.has_rest()) rewind_state(file_, device, trace);
+  }
 }
 
 }  // namespace strandline::snapshot

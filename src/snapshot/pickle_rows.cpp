@@ -104,9 +104,27 @@ Action PickleRecords::action_of(StringId name) {
 }
 
 Value PickleRecords::event_of() {
+  // Comes first: blocks alive where the range begins go in front of its first event.
+  bool kept = true;
+  if (filter_.is_on()) {
+    filter_.begin_trace(place_);
+    kept = filter_.next(static_cast<std::int64_t>(bits_of(Key::time_us)));
+  }
   const std::uint64_t number = snapshot_.events.count();
-  const StringId name = text_in(Key::action);
-  const Action action = action_of(name);
+  const std::size_t extras = file_.extras.size();
+  const EventRow row = event_row(action_of(text_in(Key::action)));
+  if (STRANDLINE_UNLIKELY(!unknown_.empty())) keep_extras(number);
+  if (STRANDLINE_LIKELY(kept)) {
+    snapshot_.events.push_back(row);
+  } else {
+    file_.extras.resize(extras);
+    filter_.pass_over(row);
+  }
+  return filter_.is_on() ? Value{ValueKind::ranged_event, filter_.trace()}
+                         : Value{ValueKind::event, number};
+}
+
+EventRow PickleRecords::event_row(Action action) {
   const std::uint64_t size = size_in(Key::size);
   EventRow row{.address = bits_of(has(Key::addr) ? Key::addr : Key::device_free),
                .size = size,
@@ -116,11 +134,10 @@ Value PickleRecords::event_of() {
                .forward = stack_in(Key::forward_frames),
                .stream = stream_in(Key::stream),
                .pool = pool_in(Key::pool_id),
+               .context = text_in(Key::compile_context),
                .action = action};
   describe(row);
-  keep_extras(number);
-  snapshot_.events.push_back(row);
-  return {ValueKind::event, number};
+  return row;
 }
 
 void PickleRecords::describe(EventRow& row) {
@@ -172,12 +189,6 @@ const PickleRecords::Metadata& PickleRecords::metadata_of(StringId json) {
 }
 
 void PickleRecords::keep_extras(std::uint64_t event) {
-  if (has(Key::compile_context)) {
-    const StringId context = text_in(Key::compile_context);
-    if (context) {
-      file_.extras.push_back({event, string_of(Key::compile_context), context});
-    }
-  }
   for (const auto& [key, value] : unknown_) {
     const StringId name = text_of(key);
     count_unknown(name);

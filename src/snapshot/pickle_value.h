@@ -26,6 +26,8 @@ enum class ValueKind : std::uint8_t {
   stack,  ///< StackId: a list of frames
   event,  ///< row; the plural below is the index of a range of rows
   events,
+  ranged_event,  ///< kept or not: index of its trace in the filter, as of the plural
+  ranged_events,
   traces,  ///< index of a list of ranges
   block,
   blocks,

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "snapshot/numbers.h"
+#include "snapshot/printable_report.h"
 #include "snapshot/report_tables.h"
 #include "snapshot/utf8.h"
+#include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -131,9 +133,7 @@ std::string snapshot_row(const std::string& path, std::size_t width) {
   return fmt::format("{}{}{}\n", row, fits ? "   " : "\n           ", hint);
 }
 
-}  // namespace
-
-std::string report_text(const PeakReport& report, const ReportTextOptions& options) {
+std::string text_of(const PeakReport& report, const ReportTextOptions& options) {
   ReportTextOptions fitted = options;
   fitted.width = std::max<std::size_t>(options.width, 80);
   const std::size_t width = fitted.width;
@@ -161,9 +161,15 @@ std::string report_text(const PeakReport& report, const ReportTextOptions& optio
   text += notes_text(report.notes, width);
   if (!options.snapshot_path.empty()) {
     text += '\n';
-    text += snapshot_row(options.snapshot_path, width);
+    text += snapshot_row(printable(options.snapshot_path), width);
   }
   return text;
+}
+
+}  // namespace
+
+std::string report_text(const PeakReport& report, const ReportTextOptions& options) {
+  return text_of(printable_report(report), options);
 }
 
 }  // namespace strandline::snapshot

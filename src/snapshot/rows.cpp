@@ -1,139 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in and out of the columns.
+// Rows in and out of the columns, by their lists of fields.
 #include "strandline/snapshot/rows.h"
 
 namespace strandline::snapshot {
+namespace {
+
+template <typename Columns, typename Visit>
+void for_each_field(Visit&& visit) {
+  static constexpr auto kFields = Columns::fields();
+  std::apply([&](const auto&... field) { (visit(field), ...); }, kFields);
+}
+
+template <typename Columns, typename Row>
+void add_row(Columns& columns, const Row& row) {
+  for_each_field<Columns>([&](const auto& field) {
+    auto& column = columns.*field.column;
+    using Cell = typename std::remove_reference_t<decltype(column)>::value_type;
+    column.push_back(static_cast<Cell>(row.*field.value));
+  });
+}
+
+template <typename Row, typename Columns>
+Row read_row(const Columns& columns, std::size_t i) {
+  Row row;
+  for_each_field<Columns>([&](const auto& field) {
+    auto& value = row.*field.value;
+    value = static_cast<std::remove_reference_t<decltype(value)>>((columns.*field.column)[i]);
+  });
+  return row;
+}
+
+}  // namespace
 
 void EventColumns::reserve(std::size_t rows) {
-  address.reserve(rows);
-  size.reserve(rows);
-  requested.reserve(rows);
-  time_us.reserve(rows);
-  stack.reserve(rows);
-  forward.reserve(rows);
-  op.reserve(rows);
-  label.reserve(rows);
-  owner.reserve(rows);
-  layout.reserve(rows);
-  stream.reserve(rows);
-  pool.reserve(rows);
-  thread.reserve(rows);
-  device.reserve(rows);
-  action.reserve(rows);
+  for_each_field<EventColumns>([&](const auto& field) { (this->*field.column).reserve(rows); });
 }
 
 void EventColumns::push_back(const EventRow& row) {
-  address.push_back(row.address);
-  size.push_back(row.size);
-  requested.push_back(row.requested);
-  time_us.push_back(row.time_us);
-  stack.push_back(row.stack);
-  forward.push_back(row.forward);
-  op.push_back(row.op);
-  label.push_back(row.label);
-  owner.push_back(row.owner);
-  layout.push_back(row.layout);
-  stream.push_back(row.stream);
-  pool.push_back(row.pool);
-  thread.push_back(row.thread);
-  device.push_back(row.device);
-  action.push_back(row.action);
+  add_row(*this, row);
 }
 
 EventRow EventColumns::row(std::size_t i) const {
-  return {
-      .address = address[i],
-      .size = size[i],
-      .requested = requested[i],
-      .time_us = time_us[i],
-      .stack = stack[i],
-      .forward = forward[i],
-      .op = op[i],
-      .label = label[i],
-      .owner = owner[i],
-      .layout = layout[i],
-      .stream = stream[i],
-      .pool = pool[i],
-      .thread = thread[i],
-      .device = device[i],
-      .action = action[i],
-  };
+  return read_row<EventRow>(*this, i);
 }
 
 void BlockColumns::push_back(const BlockRow& row) {
-  address.push_back(row.address);
-  size.push_back(row.size);
-  requested.push_back(row.requested);
-  view_bytes.push_back(row.view_bytes);
-  view_offset.push_back(row.view_offset);
-  alloc_sequence.push_back(row.alloc_sequence);
-  alloc_time_us.push_back(row.alloc_time_us);
-  stack.push_back(row.stack);
-  forward.push_back(row.forward);
-  op.push_back(row.op);
-  label.push_back(row.label);
-  owner.push_back(row.owner);
-  layout.push_back(row.layout);
-  stream.push_back(row.stream);
-  pool.push_back(row.pool);
-  thread.push_back(row.thread);
-  device.push_back(row.device);
-  action.push_back(row.action);
-  use.push_back(row.use);
-  hidden.push_back(row.hidden ? 1 : 0);
+  add_row(*this, row);
 }
 
 BlockRow BlockColumns::row(std::size_t i) const {
-  return {
-      .address = address[i],
-      .size = size[i],
-      .requested = requested[i],
-      .view_bytes = view_bytes[i],
-      .view_offset = view_offset[i],
-      .alloc_sequence = alloc_sequence[i],
-      .alloc_time_us = alloc_time_us[i],
-      .stack = stack[i],
-      .forward = forward[i],
-      .op = op[i],
-      .label = label[i],
-      .owner = owner[i],
-      .layout = layout[i],
-      .stream = stream[i],
-      .pool = pool[i],
-      .thread = thread[i],
-      .device = device[i],
-      .action = action[i],
-      .use = use[i],
-      .hidden = hidden[i] != 0,
-  };
+  return read_row<BlockRow>(*this, i);
 }
 
 void SegmentColumns::push_back(const SegmentRow& row) {
-  address.push_back(row.address);
-  size.push_back(row.size);
-  stack.push_back(row.stack);
-  stream.push_back(row.stream);
-  pool.push_back(row.pool);
-  device.push_back(row.device);
-  is_small.push_back(row.is_small ? 1 : 0);
-  is_expandable.push_back(row.is_expandable ? 1 : 0);
-  first_block.push_back(row.first_block);
-  block_count.push_back(row.block_count);
+  add_row(*this, row);
 }
 
 SegmentRow SegmentColumns::row(std::size_t i) const {
-  return {
-      .address = address[i],
-      .size = size[i],
-      .stack = stack[i],
-      .stream = stream[i],
-      .pool = pool[i],
-      .device = device[i],
-      .is_small = is_small[i] != 0,
-      .is_expandable = is_expandable[i] != 0,
-      .first_block = first_block[i],
-      .block_count = block_count[i],
-  };
+  return read_row<SegmentRow>(*this, i);
 }
 
 }  // namespace strandline::snapshot

@@ -75,7 +75,8 @@ class Mapping {
 /// All the readers of one file, in a row.
 class Pipeline {
  public:
-  Pipeline() : records_(file_), machine_(records_), feed_(machine_), unpacker_(feed_) {}
+  explicit Pipeline(const ReadRange& range)
+      : records_(file_, range), machine_(records_), feed_(machine_), unpacker_(feed_) {}
 
   void write(std::string_view bytes) { unpacker_.write(bytes); }
   SnapshotFile finish() {
@@ -105,9 +106,9 @@ void read_pieces(int descriptor, const std::string& path, Pipeline& pipeline) {
 
 }  // namespace
 
-SnapshotFile read_snapshot(const std::string& path) {
+SnapshotFile read_snapshot(const std::string& path, const ReadRange& range) {
   const Descriptor descriptor(path);
-  Pipeline pipeline;
+  Pipeline pipeline(range);
   const Mapping mapping(descriptor.get());
   if (mapping.bytes().empty()) {
     read_pieces(descriptor.get(), path, pipeline);
@@ -117,8 +118,8 @@ SnapshotFile read_snapshot(const std::string& path) {
   return pipeline.finish();
 }
 
-SnapshotFile read_snapshot_bytes(std::string_view bytes) {
-  Pipeline pipeline;
+SnapshotFile read_snapshot_bytes(std::string_view bytes, const ReadRange& range) {
+  Pipeline pipeline(range);
   pipeline.write(bytes);
   return pipeline.finish();
 }
@@ -132,6 +133,15 @@ std::string_view SnapshotFile::action_text(std::size_t event) const noexcept {
     if (snapshot.text(extra->key) == "action") return snapshot.text(extra->value);
   }
   return record::action_name(action);
+}
+
+std::optional<std::uint64_t> SnapshotFile::event_number(std::size_t event) const noexcept {
+  const std::size_t device = snapshot.events.device[event];
+  const std::uint64_t row = event - traces[device].first;
+  if (device >= parts.size()) return row;
+  const TracePart& part = parts[device];
+  if (row < part.carried) return std::nullopt;
+  return row - part.carried + part.first_event;
 }
 
 }  // namespace strandline::snapshot

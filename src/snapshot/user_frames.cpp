@@ -53,11 +53,14 @@ bool UserFrames::is_users(FrameId frame) {
 }
 
 FrameId UserFrames::line_of(StackId stack) {
+  FrameId innermost;
   for (; stack; stack = snapshot_.stacks.parent(stack)) {
     const FrameId frame = snapshot_.stacks.frame(stack);
-    if (is_users(frame)) return frame;
+    if (!is_users(frame)) continue;
+    if (snapshot_.text(snapshot_.frames.file(frame)).ends_with(".py")) return frame;
+    if (!innermost) innermost = frame;
   }
-  return {};
+  return innermost;
 }
 
 Location UserFrames::location(FrameId frame) const {

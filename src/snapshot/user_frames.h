@@ -20,7 +20,8 @@ class UserFrames {
       : snapshot_(snapshot), folders_(library_folders), known_(snapshot.frames.size() + 1) {}
 
   bool is_users(FrameId frame);
-  /// The innermost of the user's frames of a stack; none without one.
+  /// The innermost of the user's Python frames of a stack, without one the innermost of the user's:
+  /// native frames below a script are a library's whose paths nobody knows. None without any.
   FrameId line_of(StackId stack);
   Location location(FrameId frame) const;
 

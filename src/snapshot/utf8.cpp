@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <fmt/format.h>
+
+#include "strandline/snapshot/printable.h"
+
 namespace strandline::snapshot {
 namespace {
 
@@ -30,7 +34,46 @@ std::size_t character_bytes(std::string_view text) noexcept {
   return overlong || too_large ? 0 : 4;
 }
 
+/// The number of a valid character of one to three bytes.
+std::uint32_t code_point(std::string_view character) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(character[i]); };
+  if (character.size() == 1) return byte(0);
+  if (character.size() == 2) return (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU);
+  return (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
+}
+
+/// Controls (C0, DEL, C1), line and paragraph separators, embeddings and overrides of direction.
+bool is_control(std::uint32_t point) noexcept {
+  return point < 0x20 || (point >= 0x7F && point < 0xA0) || (point >= 0x2028 && point <= 0x202E) ||
+         (point >= 0x2066 && point <= 0x2069) || point == 0x200E || point == 0x200F;
+}
+
+std::string escape(std::uint32_t point) {
+  if (point == '\n') return "\\n";
+  if (point == '\t') return "\\t";
+  if (point == '\r') return "\\r";
+  return point < 0x100 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{:04x}", point);
+}
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(bytes, 1));
+    if (bytes == 0) {
+      shown += escape(static_cast<std::uint8_t>(character.front()));
+    } else if (bytes < 4 && is_control(code_point(character))) {
+      shown += escape(code_point(character));
+    } else {
+      shown += character;
+    }
+    text.remove_prefix(character.size());
+  }
+  return shown;
+}
 
 bool is_valid_utf8(std::string_view text) noexcept {
   while (!text.empty()) {

@@ -11,16 +11,31 @@
 #include "strandline/snapshot/pickle_writer.h"
 #include "strandline/snapshot/stack_groups.h"
 
+namespace {
+
+using namespace strandline::snapshot;
+
+void use(SnapshotFile& file) {
+  (void)account_json(make_account(file), "file");
+  (void)account_text(make_account(file), "file");
+  const std::vector<DeviceReport> reports = make_file_report(file);
+  (void)file_report_text(reports, "file");
+  (void)file_report_json(reports, "file");
+  for (const DeviceReport& report : reports) (void)find_leaks(file, report.device);
+  (void)pickle_bytes(file.snapshot);
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace strandline::snapshot;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
-    SnapshotFile file = read_snapshot_bytes({reinterpret_cast<const char*>(data), size});
-    (void)account_json(make_account(file), "file");
-    const std::vector<DeviceReport> reports = make_file_report(file);
-    (void)file_report_text(reports, "file");
-    (void)file_report_json(reports, "file");
-    for (const DeviceReport& report : reports) (void)find_leaks(file, report.device);
-    (void)pickle_bytes(file.snapshot);
+    SnapshotFile file = read_snapshot_bytes(bytes);
+    use(file);
+    // A part of the same, by what the bytes happen to end with.
+    const std::uint64_t first = size == 0 ? 0 : data[size - 1] % 8;
+    SnapshotFile part = read_snapshot_bytes(bytes, {.first_event = first, .end_event = first + 3});
+    use(part);
   } catch (const strandline::FormatError&) {
     return 0;
   }

@@ -37,6 +37,7 @@ STRANDLINE_API std::string_view verdict_text(Verdict verdict) noexcept;
 struct DeviceAccount {
   std::uint8_t device = 0;
   std::uint64_t events = 0;
+  std::optional<TracePart> part{};               ///< where some of the trace was not read
   std::map<std::string, std::uint64_t> actions;  ///< by name as in the file
   std::int64_t active_start = 0;
   std::int64_t active_end = 0;
@@ -59,6 +60,10 @@ struct DeviceAccount {
   std::int64_t cached = 0;
   std::uint64_t largest_free_block = 0;
   std::uint64_t max_stack_depth = 0;
+
+  /// What the file has as the number of event `index` of the trace read; -1 and the allocs carried
+  /// into a range are the event before it.
+  std::int64_t number_in_file(std::int64_t index) const noexcept;
 };
 
 struct Account {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -46,8 +47,15 @@ struct EventInput {
   std::uint8_t device = 0;
 };
 
+class SegmentSet;
+
 class STRANDLINE_API SnapshotBuilder {
  public:
+  SnapshotBuilder();
+  SnapshotBuilder(SnapshotBuilder&&) noexcept;
+  SnapshotBuilder& operator=(SnapshotBuilder&&) noexcept;
+  ~SnapshotBuilder();
+
   /// Events come in their order. Throws InvalidArgument for an event without an action.
   void add_event(const EventInput& event);
   /// The snapshot and its state, without peak sets; the builder is empty afterwards.
@@ -61,13 +69,10 @@ class STRANDLINE_API SnapshotBuilder {
   LayoutId layout_of(const EventInput& event);
   void follow(const EventRow& event);
   void follow_segment(const EventRow& event);
-  void map(const EventRow& event);
-  void unmap(const EventRow& event);
-  void begin_block(const EventRow& event);
   void describe_block(const EventRow& event);
 
   Snapshot snapshot_;
-  std::map<Place, SegmentRow> segments_;
+  std::unique_ptr<SegmentSet> segments_;
   std::map<Place, BlockRow> blocks_;
   std::map<std::uint64_t, StreamId> streams_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, PoolId> pools_;

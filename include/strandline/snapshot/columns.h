@@ -55,7 +55,11 @@ class STRANDLINE_API StringColumn {
  public:
   StringId intern(std::string_view text);
   /// Empty for none. The view lasts until the next `intern`.
-  std::string_view text(StringId id) const noexcept;
+  std::string_view text(StringId id) const noexcept {
+    if (!id || id.value > ends_.size()) return {};
+    const std::uint64_t begin = id.value == 1 ? 0 : ends_[id.value - 2];
+    return {bytes_.data() + begin, static_cast<std::size_t>(ends_[id.value - 1] - begin)};
+  }
   std::size_t size() const noexcept { return ends_.size(); }
 
  private:

@@ -349,8 +349,8 @@ class SnapshotFile:
     def report_text(self, path: str, top: int) -> str:
         """The same for a terminal."""
 
-def read_snapshot(path: str) -> SnapshotFile:
-    """Reads a file; "-" for standard input."""
+def read_snapshot(path: str, first_event: int | None, end_event: int | None, from_us: int | None, until_us: int | None, device: int | None) -> SnapshotFile:
+    """Reads a file or a part of it; "-" for standard input."""
 
 def run_verb(arguments: Sequence[str]) -> int:
     """Runs a verb on files as the command does; the exit status."""
