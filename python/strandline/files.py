@@ -28,10 +28,10 @@ class Snapshot:
     ) -> "Snapshot":
         """Read a pickle of any protocol, plain, gzip or zstd; ``"-"`` is standard input.
 
-        ``events=(a, b)`` reads the events a to b, without b, of each trace; ``time_us=(a, b)`` those
-        from Unix microsecond a to before b; ``device`` one device alone. What is left out takes no
-        memory: blocks alive where the range begins are known by their allocs, segments and blocks
-        are those at its end.
+        ``events=(a, b)`` reads the events a to b, without b, of each trace; ``time_us=(a, b)``
+        those from Unix microsecond a to before b; ``device`` one device alone. What is left out
+        takes no memory: blocks alive where the range begins are known by their allocs, segments
+        and blocks are those at its end.
 
         Raises FormatError, with the offset, for what is no snapshot, and DeviceError for what
         cannot be read.

@@ -9,9 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from snapshot_kinds import Program, frame, snapshot
-
 import strandline as sl
+from snapshot_kinds import Program, frame, snapshot
 
 SAMPLES = pathlib.Path(__file__).resolve().parents[3] / "shared" / "samples"
 FILES = sorted(
