@@ -5,6 +5,8 @@
 #include "hook_calls.h"
 #include "nodes.h"
 #include "quietly.h"
+#include "replacement.h"
+#include "strandline/alloc/framework.h"
 #include "strandline/core/error.h"
 
 #define STRANDLINE_TEXT_OF(x) #x
@@ -15,7 +17,7 @@ namespace strandline::mlx_adapter {
 
 namespace {
 
-class MlxAdapter final : public record::Adapter {
+class MlxAdapter final : public record::Adapter, public alloc::Framework {
  public:
   std::string_view name() const noexcept override { return "mlx"; }
 
@@ -44,6 +46,16 @@ class MlxAdapter final : public record::Adapter {
   }
 
   std::uint64_t lost_bytes() const noexcept override { return lost_by_mlx(); }
+
+  void use_allocator(std::shared_ptr<alloc::Allocator> allocator) override {
+    if (allocator == nullptr) {
+      throw InvalidArgument(
+          error_message("use_allocator", "allocator", "none", "one of Strandline's"));
+    }
+    replace_allocator(std::move(allocator));
+  }
+  alloc::Allocator* used_allocator() const noexcept override { return replaced_by(); }
+  std::string refusal() const override { return replacement_refused(); }
 
   bool label_array(ArrayKey array, LabelId label) noexcept override {
     bool known = false;

@@ -3,14 +3,13 @@
 // another thread could be given a freed buffer before the free is recorded, and the peak with it
 // would be wrong. MLX's own lock is inside; nothing of Python is called under it.
 #include <atomic>
-#include <optional>
 
 #include "cached_buffers.h"
 #include "describe.h"
 #include "hook_calls.h"
+#include "leaf_scope.h"
 #include "quietly.h"
-#include "strandline/record/capture.h"
-#include "thread_work.h"
+#include "replacement.h"
 
 namespace strandline::mlx_adapter {
 namespace {
@@ -94,25 +93,12 @@ mx::allocator::Allocator& real_allocator() noexcept {
   return allocator;
 }
 
-// Outside an op the memory is a leaf's: its constructor has just taken the traceback.
-record::OpContext leaf_context() {
-  const PendingLeaf& leaf = t_work.leaf;
-  return {.op = leaf_op(),
-          .traceback = leaf.descriptor != nullptr ? leaf.traceback : recorder().capture(),
-          .label = record::thread_state().label};
-}
-
 class RecordingAllocator final : public mx::allocator::Allocator {
  public:
   Buffer malloc(std::size_t size) override {
     count_call(Hook::malloc);
     if (!tracking()) return real_allocator().malloc(size);
-    if (!recording() || record::thread_state().scope != nullptr) return malloc_recorded(size);
-    std::optional<record::OpContext> leaf;
-    quietly([&] { leaf = leaf_context(); });
-    if (!leaf) return malloc_recorded(size);
-    const record::OpScope scope(*leaf);
-    return malloc_recorded(size);
+    return in_leaf_scope([size] { return malloc_recorded(size); });
   }
 
   void free(Buffer buffer) override {
@@ -174,6 +160,7 @@ void register_cache_state() {
 
 mx::allocator::Allocator& hook_allocator() STRANDLINE_HOOK("_ZN3mlx4core9allocator9allocatorEv");
 mx::allocator::Allocator& hook_allocator() {
+  if (ReplacingAllocator* ours = replacement()) return *ours;
   static RecordingAllocator& allocator = *[] {
     count_call(Hook::allocator);
     real_allocator();
@@ -184,18 +171,21 @@ mx::allocator::Allocator& hook_allocator() {
 
 void hook_clear_cache() STRANDLINE_HOOK("_ZN3mlx4core11clear_cacheEv");
 void hook_clear_cache() {
+  if (ReplacingAllocator* ours = replacement()) return ours->clear_cache();
   then_follow_cache([] { mlx_functions().clear_cache(); });
 }
 
 std::size_t hook_set_cache_limit(std::size_t limit)
     STRANDLINE_HOOK("_ZN3mlx4core15set_cache_limitEm");
 std::size_t hook_set_cache_limit(std::size_t limit) {
+  if (ReplacingAllocator* ours = replacement()) return ours->set_cache_limit(limit);
   return then_follow_cache([&] { return mlx_functions().set_cache_limit(limit); });
 }
 
 std::size_t hook_set_memory_limit(std::size_t limit)
     STRANDLINE_HOOK("_ZN3mlx4core16set_memory_limitEm");
 std::size_t hook_set_memory_limit(std::size_t limit) {
+  if (ReplacingAllocator* ours = replacement()) return ours->set_memory_limit(limit);
   return then_follow_cache([&] { return mlx_functions().set_memory_limit(limit); });
 }
 

@@ -5,6 +5,7 @@
 #include "hook_calls.h"
 #include "nodes.h"
 #include "quietly.h"
+#include "replacement.h"
 #include "shadow.h"
 #include "thread_work.h"
 #include "traced_primitives.h"
@@ -120,9 +121,11 @@ TracebackId traceback_of_output(const mx::array& array, Node node) {
 void note_bound(const mx::array& array) {
   const Node node(array);
   if (t_work.leaf.descriptor == node.descriptor()) t_work.leaf = {};
+  const std::uint64_t address = payload_of(array.buffer());
+  if (address == reinterpret_cast<std::uint64_t>(empty_payload())) return;
   const record::Holder holder = holder_of(array, node, traceback_of_output(array, node));
   node.add(Node::kBound);
-  recorder().bind(payload_of(array.buffer()), key_of(array), holder);
+  recorder().bind(address, key_of(array), holder);
 }
 
 void note_detached(const mx::array& array) {

@@ -23,15 +23,27 @@ struct Lookup {
   }
 };
 
-Lookup look_up(MlxFunctions& f) {
-  Lookup lookup;
-  lookup.library = dlopen("libmlx.so", RTLD_NOW | RTLD_NOLOAD);
-  lookup.find(f.allocator, "_ZN3mlx4core9allocator9allocatorEv");
-  lookup.find(f.raw_ptr, "_ZN3mlx4core9allocator6Buffer7raw_ptrEv");
+void find_memory_functions(Lookup& lookup, MlxFunctions& f) {
+  lookup.find(f.get_active_memory, "_ZN3mlx4core17get_active_memoryEv");
+  lookup.find(f.get_peak_memory, "_ZN3mlx4core15get_peak_memoryEv");
+  lookup.find(f.reset_peak_memory, "_ZN3mlx4core17reset_peak_memoryEv");
   lookup.find(f.get_cache_memory, "_ZN3mlx4core16get_cache_memoryEv");
+  lookup.find(f.get_memory_limit, "_ZN3mlx4core16get_memory_limitEv");
   lookup.find(f.clear_cache, "_ZN3mlx4core11clear_cacheEv");
   lookup.find(f.set_cache_limit, "_ZN3mlx4core15set_cache_limitEm");
   lookup.find(f.set_memory_limit, "_ZN3mlx4core16set_memory_limitEm");
+  lookup.find(f.set_wired_limit, "_ZN3mlx4core15set_wired_limitEm");
+  lookup.find(f.device_info, "_ZN3mlx4core11device_infoB5cxx11ERKNS0_6DeviceE");
+  lookup.find(f.get_streams, "_ZN3mlx4core11get_streamsEv");
+  lookup.find(f.synchronize, "_ZN3mlx4core11synchronizeENS0_6StreamE");
+}
+
+Lookup look_up(MlxFunctions& f) {
+  Lookup lookup;
+  lookup.library = dlopen("libmlx.so", RTLD_NOW | RTLD_NOLOAD);
+  find_memory_functions(lookup, f);
+  lookup.find(f.allocator, "_ZN3mlx4core9allocator9allocatorEv");
+  lookup.find(f.raw_ptr, "_ZN3mlx4core9allocator6Buffer7raw_ptrEv");
   lookup.find(f.desc_init, "_ZN3mlx4core5array9ArrayDesc4initEv");
   lookup.find(f.desc_destroy, "_ZN3mlx4core5array9ArrayDescD1Ev");
   lookup.find(f.set_data, "_ZN3mlx4core5array8set_dataENS0_9allocator4DataE");

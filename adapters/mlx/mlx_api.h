@@ -10,11 +10,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "mlx/array.h"
+#include "mlx/device.h"
 #include "mlx/primitives.h"
+#include "mlx/stream.h"
 #include "mlx/version.h"
 #include "strandline/core/export.h"
 
@@ -26,16 +30,25 @@ using Arrays = std::vector<mx::array>;
 using ArraysFunction = std::function<Arrays(const Arrays&)>;
 using ArraysAndExtra = std::pair<Arrays, std::shared_ptr<void>>;
 using ValueAndGradFunction = std::function<std::pair<Arrays, Arrays>(const Arrays&)>;
+using DeviceInfo = std::unordered_map<std::string, std::variant<std::string, std::size_t>>;
 using CompiledFunction = std::function<ArraysAndExtra(const Arrays&)>;
 
 /// The real functions. A class passed by value that is not trivially copyable goes by address.
 struct MlxFunctions {
   mx::allocator::Allocator& (*allocator)() = nullptr;
   void* (*raw_ptr)(mx::allocator::Buffer*) = nullptr;
+  std::size_t (*get_active_memory)() = nullptr;
+  std::size_t (*get_peak_memory)() = nullptr;
+  void (*reset_peak_memory)() = nullptr;
   std::size_t (*get_cache_memory)() = nullptr;
+  std::size_t (*get_memory_limit)() = nullptr;
   void (*clear_cache)() = nullptr;
   std::size_t (*set_cache_limit)(std::size_t) = nullptr;
   std::size_t (*set_memory_limit)(std::size_t) = nullptr;
+  std::size_t (*set_wired_limit)(std::size_t) = nullptr;
+  const DeviceInfo& (*device_info)(const mx::Device&) = nullptr;
+  std::vector<mx::Stream> (*get_streams)() = nullptr;
+  void (*synchronize)(mx::Stream) = nullptr;
   void (*desc_init)(void*) = nullptr;
   void (*desc_destroy)(void*) = nullptr;
   void (*set_data)(mx::array*, mx::allocator::Data*) = nullptr;

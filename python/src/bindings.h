@@ -30,6 +30,7 @@ void init_report(nb::module_& m);
 void init_snapshot(nb::module_& m);
 void init_files(nb::module_& m);
 void init_memory(nb::module_& m);
+void init_allocators(nb::module_& m);
 void init_sim(nb::module_& m);
 void init_testing(nb::module_& m);
 

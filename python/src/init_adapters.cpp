@@ -7,7 +7,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "allocator_handle.h"
 #include "bindings.h"
+#include "strandline/alloc/framework.h"
 #include "strandline/core/error.h"
 #include "strandline/record/adapter.h"
 #include "strandline/record/recorder.h"
@@ -31,6 +33,19 @@ bool label_array(Adapter& adapter, std::uint64_t key, const std::string& label) 
   return adapter.label_array(ArrayKey{key}, record::recorder().tables().labels.intern(label));
 }
 
+/// The adapter's framework; throws InvalidArgument where its memory cannot come from ours.
+alloc::Framework& framework_of(Adapter& adapter) {
+  if (auto* framework = dynamic_cast<alloc::Framework*>(&adapter)) return *framework;
+  throw InvalidArgument(error_message("use_allocator", "framework", std::string(adapter.name()),
+                                      "one whose allocator can be replaced"));
+}
+
+nb::object used_allocator(Adapter& adapter) {
+  const auto* framework = dynamic_cast<const alloc::Framework*>(&adapter);
+  const alloc::Allocator* used = framework != nullptr ? framework->used_allocator() : nullptr;
+  return used != nullptr ? view_object(used->name()) : nb::none();
+}
+
 nb::list list_adapters() {
   nb::list result;
   for (Adapter* adapter : record::adapters()) {
@@ -52,6 +67,18 @@ void init_adapters(nb::module_& m) {
       .def("attach", &Adapter::attach,
            "Binds to the framework, which is loaded by now. Raises DeviceError with what to do.")
       .def("hook_calls", &hook_calls, "Calls each hook has seen so far, by the hook's name.")
+      .def(
+          "use_allocator",
+          [](Adapter& adapter, const AllocatorHandle& allocator) {
+            framework_of(adapter).use_allocator(allocator.allocator);
+          },
+          nb::arg("allocator"),
+          "Puts an allocator beneath the framework. Raises ValueError when it is too late.")
+      .def_prop_ro("allocator", &used_allocator, nb::sig("def allocator(self) -> str | None"),
+                   "Name of the allocator beneath the framework; None for its own.")
+      .def_prop_ro(
+          "refusal", [](Adapter& a) { return text_object(framework_of(a).refusal()); },
+          nb::sig("def refusal(self) -> str"), "Why it kept its own all the same, or empty.")
       .def("lost_bytes", &Adapter::lost_bytes,
            "Bytes the framework counts as active that no block stands for.")
       .def("label_array", &label_array, nb::arg("key"), nb::arg("label"),

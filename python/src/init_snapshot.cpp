@@ -11,6 +11,7 @@
 
 #include "bindings.h"
 #include "event_input.h"
+#include "strandline/alloc/framework.h"
 #include "strandline/record/adapter.h"
 #include "strandline/record/recorder.h"
 #include "strandline/snapshot/builder.h"
@@ -68,6 +69,11 @@ snapshot::PeakReport report(const Snapshot& snapshot, std::string program,
     run.framework += adapter->name();
     run.framework += ' ';
     run.framework += adapter->framework_version();
+    const auto* framework = dynamic_cast<const alloc::Framework*>(adapter);
+    if (framework != nullptr && framework->used_allocator() != nullptr) {
+      run.framework += " on ";
+      run.framework += framework->used_allocator()->name();
+    }
     run.lost_bytes += adapter->lost_bytes();
   }
   const snapshot::ReportOptions options{.library_folders = std::move(library_folders)};

@@ -20,5 +20,6 @@ NB_MODULE(_native, m) {
   init_files(m);
   init_memory(m);
   init_sim(m);
+  init_allocators(m);
   init_testing(m);
 }

@@ -14,6 +14,7 @@
 
 from . import _native, sim
 from ._native import Buffer
+from .allocators import Allocator, HostAllocator, UnifiedAllocator
 from .errors import DeviceError, FormatError, OutOfMemoryError
 from .files import Snapshot
 from .labels import (
@@ -24,41 +25,58 @@ from .labels import (
     set_memory_label,
     traceback_of,
 )
+from .memory import (
+    clear_cache,
+    get_active_memory,
+    get_cache_memory,
+    get_default_allocator,
+    get_memory_limit,
+    get_peak_memory,
+    reset_peak_memory,
+    set_cache_limit,
+    set_default_allocator,
+    set_memory_limit,
+    set_wired_limit,
+)
 from .recording import (
     CaptureInfo,
     Event,
     capture_info,
     clear_history,
-    get_active_memory,
     get_counters,
     get_memory_events,
-    get_peak_memory,
     is_recording,
     record_memory_events,
-    reset_peak_memory,
 )
 from .snapshots import MemoryReport, dump_snapshot, memory_report
 
 __version__: str = _native.version
 
 __all__ = [
+    "Allocator",
     "Buffer",
     "CaptureInfo",
     "DeviceError",
     "Event",
     "FormatError",
+    "HostAllocator",
     "MemoryReport",
     "OutOfMemoryError",
     "Snapshot",
+    "UnifiedAllocator",
     "__version__",
     "annotate",
     "capture_info",
+    "clear_cache",
     "clear_history",
     "dump_snapshot",
     "get_active_memory",
+    "get_cache_memory",
     "get_counters",
+    "get_default_allocator",
     "get_memory_events",
     "get_memory_label",
+    "get_memory_limit",
     "get_peak_memory",
     "is_recording",
     "memory_label",
@@ -66,7 +84,11 @@ __all__ = [
     "memory_report",
     "record_memory_events",
     "reset_peak_memory",
+    "set_cache_limit",
+    "set_default_allocator",
     "set_memory_label",
+    "set_memory_limit",
+    "set_wired_limit",
     "sim",
     "traceback_of",
 ]

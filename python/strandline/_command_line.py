@@ -9,9 +9,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .allocators import KINDS
 from .recording import MAX_ENTRIES, MAX_ENTRIES_LIMIT
 
-_WITH_VALUE = frozenset({"-o", "--output", "--json", "--max-entries", "--min-size", "--top"})
+_WITH_VALUE = frozenset(
+    {"-o", "--output", "--json", "--max-entries", "--min-size", "--top", "--allocator"}
+)
 _TOP = 10
 
 
@@ -28,6 +31,7 @@ class RunOptions:
     min_size: int
     top: int
     with_adapters: bool
+    allocator: str | None
 
 
 def parse_run(words: Sequence[str]) -> RunOptions:
@@ -38,6 +42,10 @@ def parse_run(words: Sequence[str]) -> RunOptions:
     is_module = bool(program) and program[0] == "-m"
     if is_module or (program and program[0] == "--"):
         program = program[1:]
+    if parsed.allocator is not None and parsed.without_adapters:
+        parser.error(
+            f"--allocator; got {parsed.allocator!r} with --without-adapters, expected one of them"
+        )
     if not program or not program[0]:
         parser.error("no module after -m" if is_module else "no script to run")
     return RunOptions(
@@ -50,6 +58,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
         min_size=parsed.min_size,
         top=parsed.top,
         with_adapters=not parsed.without_adapters,
+        allocator=parsed.allocator,
     )
 
 
@@ -100,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_number(1, 10_000),
         default=_TOP,
         help="lines shown in the report (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--allocator",
+        metavar="NAME",
+        choices=KINDS,
+        help="let the framework's memory come from ours, host or unified (default: its own)",
     )
     parser.add_argument(
         "--without-adapters",

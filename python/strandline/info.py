@@ -12,14 +12,17 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from . import __version__, _native
+from .allocators import KINDS
 from .recording import capture_info
 
 
 class AdapterState(TypedDict):
-    """``off`` says why, None when the adapter is ready."""
+    """``off`` says why, None when the adapter is ready; ``allocator`` is ours beneath the
+    framework, None for its own."""
 
     name: str
     framework_version: str | None
+    allocator: str | None
     off: str | None
 
 
@@ -44,6 +47,7 @@ def collect() -> dict[str, object]:
         "capture": capture["sources"],
         "clock": capture["clock"],
         "adapters": [mlx_state()],
+        "allocators": list(KINDS),
     }
 
 
@@ -52,17 +56,18 @@ def mlx_state() -> AdapterState:
     off: str | None = None
     if importlib.util.find_spec("mlx") is None:
         off = f"mlx is not installed for {sys.executable}: pip install 'mlx[cpu]==0.32.4'"
-        return {"name": "mlx", "framework_version": None, "off": off}
+        return {"name": "mlx", "framework_version": None, "allocator": None, "off": off}
     version = _installed_version("mlx")
+    allocator: str | None = None
     try:
-        importlib.import_module(f"{__package__}.mlx")
+        allocator = importlib.import_module(f"{__package__}.mlx").allocator_in_use()
     except ModuleNotFoundError as error:
         if error.name != f"{__package__}.mlx":
             raise
         off = "this build has no adapter for mlx"
     except ImportError as error:  # AdapterError says what to do
         off = str(error)
-    return {"name": "mlx", "framework_version": version, "off": off}
+    return {"name": "mlx", "framework_version": version, "allocator": allocator, "off": off}
 
 
 def _installed_version(distribution: str) -> str | None:
@@ -73,9 +78,14 @@ def _installed_version(distribution: str) -> str | None:
 
 
 def _text(facts: dict[str, object]) -> str:
-    lines = [f"{key:<12}{value}" for key, value in facts.items() if key != "adapters"]
+    lines = [f"{key:<12}{value}" for key, value in facts.items() if isinstance(value, str)]
     for adapter in facts["adapters"]:  # type: ignore[attr-defined]
         version = adapter["framework_version"] or "not installed"
         state = "ready" if adapter["off"] is None else f"off: {adapter['off']}"
         lines.append(f"{'adapter':<12}{adapter['name']} {version}, {state}")
+        if adapter["off"] is None:
+            own = f"{adapter['name']}'s own"
+            lines.append(f"{'allocator':<12}{adapter['allocator'] or own}")
+    choices = ", ".join(facts["allocators"])  # type: ignore[arg-type]
+    lines.append(f"{'choices':<12}{choices} (run --allocator, strandline.mlx.use_allocator)")
     return "\n".join(lines)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m strandline.mlx_selftest ADAPTER``: does this adapter agree with the installed MLX?
+"""``python -m strandline.mlx_selftest ADAPTER [ALLOCATOR]``: does this adapter agree with the
+installed MLX, on MLX's own allocator or on the one of ours that is named?
 
 Run in a process of its own, since an adapter that was built for another version may break the one
 it is loaded into. Exits 0 when all checks hold, else 1 with the first that does not.
@@ -11,17 +12,22 @@ import sys
 from typing import Any
 
 from . import _native
+from .allocators import named
 from .recording import get_memory_events, record_memory_events
 
 
-def main(library: str) -> int:
+def main(library: str, allocator: str | None = None) -> int:
     ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+    adapter = next(a for a in _native.adapters() if a.name == "mlx")
+    if allocator is not None:
+        adapter.use_allocator(named("selftest", allocator)._native)
     import mlx.core as mx
 
-    adapter = next(a for a in _native.adapters() if a.name == "mlx")
     adapter.attach()
     record_memory_events(True)
     failures = [name for name, holds in _checks(mx, adapter) if not holds]
+    if allocator is not None and adapter.refusal:
+        failures.insert(0, f"it keeps its own allocator: {adapter.refusal}")
     for name in failures[:1]:
         print(f"error: self-test: {name}", file=sys.stderr)
     return 1 if failures else 0
@@ -55,4 +61,4 @@ def _checks(mx: Any, adapter: _native.Adapter) -> list[tuple[str, bool]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

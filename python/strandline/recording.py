@@ -14,13 +14,10 @@ __all__ = [
     "TracebackFrame",
     "capture_info",
     "clear_history",
-    "get_active_memory",
     "get_counters",
     "get_memory_events",
-    "get_peak_memory",
     "is_recording",
     "record_memory_events",
-    "reset_peak_memory",
 ]
 
 MAX_ENTRIES = 1_000_000
@@ -29,7 +26,6 @@ MAX_ENTRIES_LIMIT = 2**32
 TracebackFrame = tuple[str, str, int]
 """(filename, function, line)"""
 
-Measure = Literal["capacity", "requested"]
 Stacks = Literal["python", "native", "all", "site"]
 
 
@@ -134,21 +130,6 @@ def clear_history(*, tables: bool = False) -> None:
         _native.set_label(label)
 
 
-def get_active_memory(measure: Measure = "capacity") -> int:
-    """Bytes handed out and not freed, by capacity of their blocks or as requested."""
-    return _native.active_memory(_is_requested("get_active_memory", measure))
-
-
-def get_peak_memory(measure: Measure = "capacity") -> int:
-    """The largest active since the last `reset_peak_memory`."""
-    return _native.peak_memory(_is_requested("get_peak_memory", measure))
-
-
-def reset_peak_memory() -> None:
-    """Set the peak to what is active now."""
-    _native.reset_peak()
-
-
 def get_counters() -> dict[str, Any]:
     """Events and bytes written by action, and everything lost, dropped or capped."""
     _process.require_first("get_counters")
@@ -166,7 +147,3 @@ def capture_info() -> CaptureInfo:
         "native": _native.native_capture(),
         "threads": _native.capture_counts(),  # type: ignore[typeddict-item]
     }
-
-
-def _is_requested(function: str, measure: object) -> bool:
-    return _arguments.choice(function, "measure", measure, ("capacity", "requested")) == "requested"

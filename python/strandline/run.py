@@ -57,13 +57,13 @@ def _prepare(options: RunOptions, program: Program) -> Session:
     outputs.check(program.attributes.get("__file__"))
     session = Session(program.name, outputs, options.top)
     if options.with_adapters:
-        _load_adapters(session)
+        _load_adapters(session, options.allocator)
     session.start(options.max_entries, options.min_size)
     return session
 
 
-def _load_adapters(session: Session) -> None:
-    """Hooks must be there before the program imports its framework."""
+def _load_adapters(session: Session, allocator: str | None) -> None:
+    """Hooks and the allocator must be there before the program imports its framework."""
     state = mlx_state()
     if state["off"] is not None:
         raise AdapterMissing(
@@ -71,6 +71,8 @@ def _load_adapters(session: Session) -> None:
         )
     mlx = importlib.import_module(f"{__package__}.mlx")
     mlx.on_failure(lambda error: session.warn(str(error)))
+    if allocator is not None:
+        mlx.use_allocator(allocator)
 
 
 def _execute(program: Program, session: Session) -> int:

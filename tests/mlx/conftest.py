@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 
+# {use_allocator} is replaced, not formatted: the text is full of braces.
 PRELUDE = """
 import json, sys
 import strandline as sl
 import strandline.mlx
+{use_allocator}
 import mlx.core as mx
 from strandline import _native
 
@@ -65,8 +67,18 @@ class Told(dict):
 
 @pytest.fixture
 def recorded(tmp_path: pathlib.Path) -> Callable[..., Told]:
-    def run(text: str, *arguments: str, env: dict[str, str] | None = None) -> Told:
-        source = PRELUDE + textwrap.dedent(text) + "\nprint(json.dumps(told))\n"
+    def run(
+        text: str,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        allocator: str | None = None,
+    ) -> Told:
+        use = f"strandline.mlx.use_allocator({allocator!r})" if allocator else ""
+        source = (
+            PRELUDE.replace("{use_allocator}", use)
+            + textwrap.dedent(text)
+            + "\nprint(json.dumps(told))\n"
+        )
         path = tmp_path / "program.py"
         path.write_text(source)
         done = subprocess.run(

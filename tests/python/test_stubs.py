@@ -39,7 +39,7 @@ def test_every_stub_is_there_and_none_is_left_over(generated):
     assert {p.name for p in STUBS.glob("*.pyi")} == {p.name for p in generated.glob("*.pyi")}
 
 
-@pytest.mark.parametrize("name", ["__init__.pyi", "sim.pyi", "testing.pyi"])
+@pytest.mark.parametrize("name", ["__init__.pyi", "memory.pyi", "sim.pyi", "testing.pyi"])
 def test_a_stub_says_what_the_module_says(generated, name):
     assert shape_of((STUBS / name).read_text()) == shape_of((generated / name).read_text())
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 import types
 
-from strandline._native import sim as sim, testing as testing
+from strandline._native import memory as memory, sim as sim, testing as testing
 
 version: str = ...
 
@@ -113,6 +113,19 @@ class Adapter:
 
     def hook_calls(self) -> dict[str, int]:
         """Calls each hook has seen so far, by the hook's name."""
+
+    def use_allocator(self, allocator: Allocator) -> None:
+        """
+        Puts an allocator beneath the framework. Raises ValueError when it is too late.
+        """
+
+    @property
+    def allocator(self) -> str | None:
+        """Name of the allocator beneath the framework; None for its own."""
+
+    @property
+    def refusal(self) -> str:
+        """Why it kept its own all the same, or empty."""
 
     def lost_bytes(self) -> int:
         """Bytes the framework counts as active that no block stands for."""
@@ -394,3 +407,49 @@ class Buffer:
 
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
+
+class Allocator:
+    """An allocator over the host or a simulation."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> str:
+        """The name of its device."""
+
+    def malloc(self, bytes: int, alignment: int) -> Buffer:
+        """Memory; of 0 bytes, none."""
+
+    def statistics(self) -> dict[str, int]:
+        """What is held and what was done, at one moment."""
+
+    def limits(self) -> dict[str, int]: ...
+    def segments(self) -> list[dict[str, object]]:
+        """What is reserved now, with its blocks."""
+
+    def set_buffer_limit(self, count: int) -> int:
+        """The limit before."""
+
+    def validate(self) -> None: ...
+    def set_default(self) -> Allocator | None:
+        """Makes it the host's default if it is over the host; the one before."""
+
+    def get_active_memory(self) -> int: ...
+    def get_peak_memory(self) -> int: ...
+    def reset_peak_memory(self) -> None: ...
+    def get_cache_memory(self) -> int: ...
+    def get_memory_limit(self) -> int: ...
+    def set_memory_limit(self, bytes: int, hard: bool) -> int: ...
+    def set_cache_limit(self, bytes: int) -> int: ...
+    def set_wired_limit(self, bytes: int) -> int: ...
+    def clear_cache(self) -> None: ...
+
+def make_allocator(
+    kind: str,
+    machine: sim.Machine | None,
+    memory_limit: int | None,
+    cache_limit: int | None,
+    buffer_limit: int | None,
+    page: int,
+) -> Allocator:
+    """An allocator of a kind, over the host or a simulated machine."""

@@ -122,15 +122,16 @@ class _CoreFinder(importlib.abc.MetaPathFinder):
 
     def _attach(self, core: types.ModuleType) -> None:
         try:
-            probe.attach(core, _adapter())
+            probe.attach(core, adapter())
         except AdapterError as error:
             if _on_failure is None:
                 raise
             _on_failure(error)
 
 
-def _adapter() -> _native.Adapter:
-    for adapter in _native.adapters():
-        if adapter.name == "mlx":
-            return adapter
+def adapter() -> _native.Adapter:
+    """Of MLX, once it is loaded."""
+    for known in _native.adapters():
+        if known.name == "mlx":
+            return known
     raise AdapterError("the MLX adapter did not register: reinstall strandline")

@@ -26,6 +26,12 @@ def attach(core: types.ModuleType, adapter: _native.Adapter) -> None:
             f"mlx computes on {core.default_device()} here; GPU streams are not recorded: "
             "mx.set_default_device(mx.cpu), or pip install 'mlx[cpu]'"
         )
+    if adapter.refusal:
+        raise AdapterError(
+            f"mlx {core.__version__} lays out its buffers in a way that is not known "
+            f"({adapter.refusal}): it keeps its own allocator; use the version this was tested "
+            "with, or leave the choice of an allocator out"
+        )
     try:
         adapter.attach()
     except RuntimeError as error:
