@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RMM's pool over host memory: its CUDA runtime is fake_cuda_runtime.cpp, so that what is timed is
+// RMM's pool over host memory: its CUDA runtime is fakes/cuda_runtime.cpp, so that what is timed is
 // the pool's own work.
 #include <rmm/mr/device/cuda_memory_resource.hpp>
 #include <rmm/mr/device/pool_memory_resource.hpp>
