@@ -38,6 +38,7 @@ test-full: export STRANDLINE_FULL = 1
 test-full: test ## the fast tests, then the long ones, both sanitizers and the fuzzers
 	@tools/run_sanitized.sh asan
 	@tools/run_sanitized.sh tsan
+	@tools/setup_torch.sh
 	@tools/run_pytest.sh -m full
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folders=()
-for folder in tests/python tests/mlx; do
+for folder in tests/python tests/mlx tests/torch; do
   [[ -d $folder ]] && folders+=("$folder")
 done
 if [[ ${#folders[@]} -eq 0 ]]; then

@@ -12,7 +12,7 @@
     sl.dump_snapshot("out.pickle")  # for docs.pytorch.org/memory_viz
 """
 
-from . import _native, sim
+from . import _native, sim, torch
 from ._native import Buffer
 from .allocators import Allocator, HostAllocator, UnifiedAllocator
 from .errors import DeviceError, FormatError, OutOfMemoryError
@@ -90,5 +90,6 @@ __all__ = [
     "set_memory_limit",
     "set_wired_limit",
     "sim",
+    "torch",
     "traceback_of",
 ]

@@ -72,6 +72,15 @@ def write_text(path: str, text: str) -> None:
     write(path, write_to)
 
 
+def suffixed(path: str, kind: str) -> str | None:
+    """The name of a further file: ``run.pickle`` -> ``run.oom.pickle``. None beside a pipe or a
+    device, where no file belongs."""
+    if _is_special(path):
+        return None
+    stem, extension = os.path.splitext(path)
+    return f"{stem}.{kind}{extension}"
+
+
 def _beside(path: str) -> str:
     folder, name = os.path.split(os.path.realpath(path))
     return os.path.join(folder, f".{name[:200]}.{os.getpid()}.partial")

@@ -19,6 +19,8 @@ from .children import ChildCounter
 from .program import execute
 from .recording import get_counters, record_memory_events
 from .snapshots import report_of, take
+from .torch.run import SUFFIXES, TorchRun
+from .torch.run_answers import RunAnswers, RunFacts
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,43 @@ class Outputs:
             _output.check_distinct(self.json, "--json", program_file, "the program itself")
             _output.check_distinct(self.json, "--json", self.snapshot, "the snapshot (-o)")
 
+    def check_torch(self) -> None:
+        """The same for the further files that a program with torch may leave."""
+        of_torch = self.of_torch(is_beside=True)
+        for path in (of_torch.snapshot, *(_output.suffixed(self.snapshot, k) for k in SUFFIXES)):
+            if path is not None:
+                _output.check(path, "-o")
+                _output.check_distinct(path, "-o", self.json, "the report (--json)")
+        for path in (of_torch.json, of_torch.oom):
+            if path is not None:
+                _output.check(path, "--json")
+                _output.check_distinct(path, "--json", self.snapshot, "the snapshot (-o)")
+
+    def of_torch(self, *, is_beside: bool) -> "TorchOutputs":
+        """Names with a suffix where torch's record is beside another."""
+        json = self.json
+        oom = None if json is None else _output.suffixed(json, "oom")
+        if not is_beside:
+            return TorchOutputs(self.snapshot, json, oom)
+        beside = None if json is None else _output.suffixed(json, "torch")
+        return TorchOutputs(_output.suffixed(self.snapshot, "torch"), beside, oom)
+
+
+@dataclass(frozen=True)
+class TorchOutputs:
+    """Where torch's record goes; None: nowhere."""
+
+    snapshot: str | None
+    json: str | None
+    oom: str | None
+
 
 class Session:
-    def __init__(self, program_name: str, outputs: Outputs, top: int) -> None:
+    """`with_torch`: the program may import torch, and be recorded by it too."""
+
+    def __init__(
+        self, program_name: str, outputs: Outputs, top: int, with_torch: bool = False
+    ) -> None:
         self.exit_status = 0
         self._program_name = program_name
         self._outputs = outputs
@@ -49,11 +85,16 @@ class Session:
         self._children = ChildCounter()
         self._start_s = 0.0
         self._failures: list[str] = []
+        self._with_torch = with_torch
+        self._torch: TorchRun | None = None
 
     def start(self, max_entries: int, min_size: int) -> None:
         """Records from now on; frames outside of the program are left out of its tracebacks."""
         _native.set_entry(execute.__code__)
         record_memory_events(max_entries=max_entries, min_size=min_size)
+        if self._with_torch:
+            self._torch = TorchRun(self._outputs.snapshot, max_entries, self.warn)
+            self._torch.install()
         atexit.register(self._finish)
         self._children.install()
         self._start_s = time.monotonic()
@@ -76,6 +117,21 @@ class Session:
             _say(f"strandline: {failure}\n")
 
     def _write(self, seconds: float) -> None:
+        """Strandline's own record, torch's, or both."""
+        torch = self._torch
+        if torch is None or not torch.has_begun():
+            is_empty = not _has_own_record()
+            self._write_own(seconds)
+            if torch is not None and torch.idle() is not None and is_empty:
+                _say(f"strandline: {torch.idle()}\n")
+            return
+        is_beside = _has_own_record()
+        if is_beside:
+            self._write_own(seconds)
+            _say("\n")
+        self._attempt("torch's record", lambda: self._write_torch(torch, is_beside))
+
+    def _write_own(self, seconds: float) -> None:
         snapshot = take("strandline run", mark=True)
         path, json = self._outputs.snapshot, self._outputs.json
         wrote = self._attempt(f"snapshot {path!r}", lambda: snapshot.write_pickle(path))
@@ -90,9 +146,25 @@ class Session:
         text = report.text(self._top, _width(), _wants_color(), snapshot_path=written)
         _say(text)
         if json is not None:
-            self._attempt(
-                f"report {json!r}", lambda: _output.write_text(json, report.json(written))
-            )
+            self._write_json(json, lambda: report.json(written))
+
+    def _write_torch(self, torch: TorchRun, is_beside: bool) -> None:
+        outputs = self._outputs.of_torch(is_beside=is_beside)
+        answers = RunAnswers(torch.finish(outputs.snapshot))
+        forks = get_counters()["forks"]
+        run = RunFacts(
+            program=self._program_name,
+            exit_status=self.exit_status,
+            children=0 if is_beside else forks + self._children.started(forks),
+        )
+        _say(answers.text(run, self._top))
+        if outputs.json is not None:
+            self._write_json(outputs.json, answers.report_json)
+        if outputs.oom is not None and answers.has_failure():
+            self._write_json(outputs.oom, answers.oom_json)
+
+    def _write_json(self, path: str, content: Callable[[], str]) -> None:
+        self._attempt(f"report {path!r}", lambda: _output.write_text(path, content()))
 
     def _attempt(self, what: str, action: Callable[[], object]) -> bool:
         """Whatever goes wrong, the program's exit status stays what it is."""
@@ -102,6 +174,10 @@ class Session:
             self._failures.append(f"cannot write {what}: {error}")
             return False
         return True
+
+
+def _has_own_record() -> bool:
+    return any(get_counters()["events"].values())
 
 
 def _is_terminal() -> bool:

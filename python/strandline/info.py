@@ -46,7 +46,7 @@ def collect() -> dict[str, object]:
         "compiler": _native.compiler,
         "capture": capture["sources"],
         "clock": capture["clock"],
-        "adapters": [mlx_state()],
+        "adapters": [mlx_state(), torch_state()],
         "allocators": list(KINDS),
     }
 
@@ -68,6 +68,17 @@ def mlx_state() -> AdapterState:
     except ImportError as error:  # AdapterError says what to do
         off = str(error)
     return {"name": "mlx", "framework_version": version, "allocator": allocator, "off": off}
+
+
+def torch_state() -> AdapterState:
+    """Without importing torch: whether one is there whose device memory could be recorded."""
+    off: str | None = None
+    version = _installed_version("torch")
+    if importlib.util.find_spec("torch") is None:
+        off = f"torch is not installed for {sys.executable}"
+    elif version is not None and version.endswith("+cpu"):
+        off = f"torch {version} is built without CUDA"
+    return {"name": "torch", "framework_version": version, "allocator": None, "off": off}
 
 
 def _installed_version(distribution: str) -> str | None:

@@ -7,6 +7,7 @@ us: same standard output, same traceback, same exit status.
 """
 
 import importlib
+import os
 import sys
 import traceback
 import types
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from . import _output
 from ._command_line import RunOptions, parse_run
 from ._session import Outputs, Session
-from .info import mlx_state
+from .info import mlx_state, torch_state
 from .program import Program, ProgramError, execute, load_module, load_script
 
 _USAGE_STATUS = 2
@@ -51,28 +52,44 @@ def _load(options: RunOptions) -> Program:
 def _prepare(options: RunOptions, program: Program) -> Session:
     snapshot = options.output or f"{program.stem}.memory.pickle"
     outputs = Outputs(
-        snapshot=_output.absolute(snapshot, "-o"),
-        json=None if options.json is None else _output.absolute(options.json, "--json"),
+        snapshot=_own_name(snapshot, "-o"),
+        json=None if options.json is None else _own_name(options.json, "--json"),
     )
     outputs.check(program.attributes.get("__file__"))
-    session = Session(program.name, outputs, options.top)
+    if options.with_adapters:
+        outputs.check_torch()
+    session = Session(program.name, outputs, options.top, with_torch=options.with_adapters)
     if options.with_adapters:
         _load_adapters(session, options.allocator)
     session.start(options.max_entries, options.min_size)
     return session
 
 
+def _own_name(path: str, option: str) -> str:
+    """One of several processes, as torchrun starts them on a machine, must not write where the
+    others do."""
+    absolute = _output.absolute(path, option)
+    rank, size = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    if rank.isdecimal() and size.isdecimal() and int(size) > 1:
+        return _output.suffixed(absolute, f"rank-{int(rank)}") or absolute
+    return absolute
+
+
 def _load_adapters(session: Session, allocator: str | None) -> None:
-    """Hooks and the allocator must be there before the program imports its framework."""
+    """Hooks and the allocator must be there before the program imports its framework. torch needs
+    none: it records by itself, and is listened for by the session."""
     state = mlx_state()
-    if state["off"] is not None:
+    if state["off"] is None:
+        mlx = importlib.import_module(f"{__package__}.mlx")
+        mlx.on_failure(lambda error: session.warn(str(error)))
+        if allocator is not None:
+            mlx.use_allocator(allocator)
+    elif allocator is not None or torch_state()["off"] is not None:
         raise AdapterMissing(
             f"nothing would be recorded: {state['off']}; or run with --without-adapters"
         )
-    mlx = importlib.import_module(f"{__package__}.mlx")
-    mlx.on_failure(lambda error: session.warn(str(error)))
-    if allocator is not None:
-        mlx.use_allocator(allocator)
+    elif state["framework_version"] is not None:
+        session.warn(f"mlx is not recorded: {state['off']}")
 
 
 def _execute(program: Program, session: Session) -> int:

@@ -24,6 +24,8 @@ build()
 class ProgramFolder:
     """A folder to work in, with scripts put there by `write`."""
 
+    timeout_s = 120
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -35,7 +37,12 @@ class ProgramFolder:
 
     def call(self, command, **options) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=self.path, capture_output=True, text=True, timeout=120, **options
+            command,
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=self.timeout_s,
+            **options,
         )
 
     def both(self, *words: str):
