@@ -94,7 +94,7 @@ def _text(facts: dict[str, object]) -> str:
         version = adapter["framework_version"] or "not installed"
         state = "ready" if adapter["off"] is None else f"off: {adapter['off']}"
         lines.append(f"{'adapter':<12}{adapter['name']} {version}, {state}")
-        if adapter["off"] is None:
+        if adapter["off"] is None and adapter["name"] == "mlx":
             own = f"{adapter['name']}'s own"
             lines.append(f"{'allocator':<12}{adapter['allocator'] or own}")
     choices = ", ".join(facts["allocators"])  # type: ignore[arg-type]
