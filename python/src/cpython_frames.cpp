@@ -187,21 +187,20 @@ __attribute__((always_inline)) inline std::size_t StackMemo::count_unchanged(
 
 // False when the frames lie elsewhere. A frame is only read when the one before it, or the thread,
 // has just told that it is the next.
-bool StackMemo::follow(const void* first) noexcept {
-  if (count_ == 0 || known_[0].frame != first) return false;
+__attribute__((always_inline)) inline bool StackMemo::Stack::follow(const void* first) noexcept {
+  if (count == 0 || known[0].frame != first) return false;
   for (std::size_t i = 0;;) {
-    const std::size_t unchanged =
-        count_unchanged(&known_[i], std::make_index_sequence<kUnrolled>{});
+    const std::size_t unchanged = count_unchanged(&known[i], std::make_index_sequence<kUnrolled>{});
     i += unchanged;
     if (unchanged == kUnrolled) continue;
-    const InterpreterFrame* frame = as_frame(known_[i].frame);
-    if (const std::uintptr_t change = ip_of(frame) - known_[i].ip; change != 0) {
-      low_ += change * kMultipliers[i].low;
-      high_ += change * kMultipliers[i].high;
-      known_[i].ip += change;
+    const InterpreterFrame* frame = as_frame(known[i].frame);
+    if (const std::uintptr_t change = ip_of(frame) - known[i].ip; change != 0) {
+      low += change * kMultipliers[i].low;
+      high += change * kMultipliers[i].high;
+      known[i].ip += change;
     }
-    if (++i == count_) return frame->previous == nullptr;
-    if (frame->previous != known_[i].frame) return false;
+    if (++i == count) return frame->previous == nullptr;
+    if (frame->previous != known[i].frame) return false;
   }
 }
 
@@ -230,30 +229,35 @@ struct StackMemo::Walk {
 };
 
 // Learns the stack; false when it is deeper than the multipliers reach.
-bool StackMemo::walk(const void* first) noexcept {
+bool StackMemo::Stack::walk(const void* first, std::uintptr_t entry) noexcept {
   static_assert(kMaxFrames % kUnrolled == 0);
-  Walk sums{.frame = as_frame(first), .low = entry_, .high = entry_};
+  Walk sums{.frame = as_frame(first), .low = entry, .high = entry};
   while (sums.frame != nullptr && sums.count < kMaxFrames) {
-    sums.add_unrolled(&known_[sums.count], std::make_index_sequence<kUnrolled>{});
+    sums.add_unrolled(&known[sums.count], std::make_index_sequence<kUnrolled>{});
   }
   const bool is_whole = sums.frame == nullptr;
-  known_[sums.count] = {.frame = kNoFrame, .ip = 0};
-  count_ = is_whole ? sums.count : 0;
-  low_ = sums.low;
-  high_ = sums.high;
+  known[sums.count] = {.frame = kNoFrame, .ip = 0};
+  count = is_whole ? sums.count : 0;
+  low = sums.low;
+  high = sums.high;
   return is_whole;
+}
+
+StackMemo::Stack& StackMemo::stack_of(const void* first, CodeRange entry) noexcept {
+  if (entry.begin != entry_) {
+    entry_ = entry.begin;
+    for (Stack& stack : stacks_) stack.count = 0;
+  }
+  return stacks_[mix_bits(reinterpret_cast<std::uintptr_t>(first)) % kStacks];
 }
 
 Fingerprint StackMemo::key_of_stack(PyThreadState* thread, CodeRange entry) noexcept {
   const void* frame = innermost(thread);
-  if (entry.begin != entry_) {
-    entry_ = entry.begin;
-    count_ = 0;
-  }
-  if (!follow(frame) && !walk(frame)) return key_of_deep_stack(thread, entry);
+  Stack& stack = stack_of(frame, entry);
+  if (!stack.follow(frame) && !stack.walk(frame, entry_)) return key_of_deep_stack(thread, entry);
   // The length, and the high bits, which know most, down to where the table looks.
-  Fingerprint key{.low = low_ ^ (low_ >> 32), .high = high_ ^ (high_ >> 32)};
-  key.add(count_, 0);
+  Fingerprint key{.low = stack.low ^ (stack.low >> 32), .high = stack.high ^ (stack.high >> 32)};
+  key.add(stack.count, 0);
   return key;
 }
 

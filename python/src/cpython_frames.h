@@ -39,15 +39,15 @@ const char* frames_unreadable() noexcept;
 /// not shutting down. Null otherwise.
 PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept;
 
-/// The frames of the stack whose key was asked for last. Frames lie on a stack of their own, so the
-/// next capture mostly finds the same ones in the same places: with their addresses known
+/// The frames of the stacks whose keys were asked for last. Frames lie on a stack of their own, so
+/// the next capture mostly finds the same ones in the same places: with their addresses known
 /// beforehand, it need not wait for each frame to tell where the next one is. All is compared again
 /// from the innermost frame outward; nothing is believed. One for all threads, under the
 /// interpreter lock.
 class StackMemo {
  public:
   /// Identity of the stack; equal for equal stacks. About half a nanosecond a frame where the
-  /// frames are those of the last call, else about 1 ns.
+  /// frames are those of an earlier call, else about 1 ns.
   record::Fingerprint key_of_stack(PyThreadState* thread, CodeRange entry) noexcept;
 
  private:
@@ -55,20 +55,26 @@ class StackMemo {
     const void* frame = nullptr;
     std::uintptr_t ip = 0;
   };
-  struct Walk;
+  static constexpr std::size_t kStacks = 8;  // told apart by their innermost frame
   static constexpr std::size_t kUnrolled = 16;
 
-  bool follow(const void* first) noexcept;
-  bool walk(const void* first) noexcept;
+  struct Stack {
+    // Behind the last frame comes one that equals none.
+    std::array<Known, record::kMaxFrames + kUnrolled + 1> known{};
+    std::size_t count = 0;  // 0: none
+    std::uint64_t low = 0;  // entry + Σ ip[i] · K[i]
+    std::uint64_t high = 0;
+
+    bool follow(const void* first) noexcept;
+    bool walk(const void* first, std::uintptr_t entry) noexcept;
+  };
+  struct Walk;
   template <std::size_t... Index>
   static std::size_t count_unchanged(const Known* known, std::index_sequence<Index...>) noexcept;
+  Stack& stack_of(const void* first, CodeRange entry) noexcept;
 
-  // Behind the last frame comes one that equals none.
-  std::array<Known, record::kMaxFrames + kUnrolled + 1> known_{};
-  std::size_t count_ = 0;     // 0: of no stack
+  std::array<Stack, kStacks> stacks_{};
   std::uintptr_t entry_ = 0;  // which frames are listed depends on the entry: keys start from it
-  std::uint64_t low_ = 0;     // entry + Σ ip[i] · K[i]
-  std::uint64_t high_ = 0;
 };
 
 /// The frame that runs now, null without one.
