@@ -12,9 +12,9 @@ import pickle
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import IO, Any
 
-from .. import _native, _output
+from .. import _output
 from ..files import Snapshot
 from ..program import execute
 
@@ -41,12 +41,12 @@ def write(content: dict[str, Any], path: str) -> Snapshot:
         if os.path.isfile(partial) or not os.path.exists(partial):
             with open(partial, "wb") as file:
                 _pickle(content, file)
-            read.append(Snapshot(_native.read_snapshot(partial), path))
+            read.append(_read(partial, path))
             return
         with tempfile.NamedTemporaryFile() as kept, open(partial, "wb") as special:
-            _pickle(content, kept.file)
+            _pickle(content, kept)
             kept.flush()
-            read.append(Snapshot(_native.read_snapshot(kept.name), path))
+            read.append(_read(kept.name, path))
             kept.seek(0)
             shutil.copyfileobj(kept, special)
 
@@ -54,7 +54,12 @@ def write(content: dict[str, Any], path: str) -> Snapshot:
     return read[0]
 
 
-def _pickle(content: dict[str, Any], file: BinaryIO) -> None:
+def _read(path: str, name: str) -> Snapshot:
+    """What is at `path`; answers call it `name`, which it will have."""
+    return Snapshot(Snapshot.load(path)._file, name)
+
+
+def _pickle(content: dict[str, Any], file: IO[bytes]) -> None:
     with _without_collection():
         pickle.dump(content, file, protocol=_PROTOCOL)
 

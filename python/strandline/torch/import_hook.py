@@ -80,7 +80,7 @@ class _Watched:
         vars(self)["_initializing"] = value
         if not value:
             done = vars(self).pop("_strandline_done")
-            self.__class__ = type(self).__mro__[2]  # type: ignore[assignment]
+            self.__class__ = type(self).__mro__[2]
             done()
 
 
