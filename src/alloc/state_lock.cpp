@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for the lock: a short spin, then sleeps that end by themselves.
+// The slow ways of the lock: the word, giving and taking the bias, waiting.
 #include "alloc/state_lock.h"
 
 #include <ctime>
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace strandline::alloc {
+
+constinit thread_local std::uint32_t t_lock_thread = 0;
+
 namespace {
 
 constexpr int kSpins = 60;
 constexpr timespec kPatience{.tv_sec = 0, .tv_nsec = 200'000};
+
+std::atomic<std::uint32_t> g_threads{0};
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* timeout) noexcept {
@@ -20,27 +26,78 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
   return syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
 }
 
+bool register_barrier() noexcept {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool has_barrier() noexcept {
+  static const bool has = register_barrier();
+  return has;
+}
+
+void barrier_on_all_cores() noexcept {
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+  // A forked child may have to register anew.
+  if (register_barrier() && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) {
+    return;
+  }
+  // It worked once and is refused now (a filter of system calls): no store stays unseen this long.
+  const timespec long_enough{.tv_sec = 0, .tv_nsec = 10'000'000};
+  nanosleep(&long_enough, nullptr);
+}
+
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 }  // namespace
+
+void StateLock::lock_word() noexcept {
+  if (t_lock_thread == 0) t_lock_thread = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (word_.exchange(1, std::memory_order_acquire) != 0) lock_contended();
+  const std::uint32_t me = t_lock_thread;
+  // It is not this thread's: then the word would not have been asked for.
+  if (bias_.load(std::memory_order_relaxed) != kNobody) revoke_bias();
+  if (last_ != me) {
+    last_ = me;
+    streak_ = 0;
+  } else if (++streak_ >= kStreak && has_barrier()) {
+    streak_ = 0;
+    bias_.store(me, std::memory_order_relaxed);
+  }
+}
+
+void StateLock::revoke_bias() noexcept {
+  bias_.store(kNobody, std::memory_order_seq_cst);
+  barrier_on_all_cores();
+  for (int spin = 0; inside_.load(std::memory_order_acquire) != 0; ++spin) {
+    if (spin < kSpins) {
+      pause();
+    } else {
+      nanosleep(&kPatience, nullptr);
+    }
+  }
+}
 
 void StateLock::lock_contended() noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
-    if (state_.load(std::memory_order_relaxed) == 0 &&
-        state_.exchange(1, std::memory_order_acquire) == 0) {
+    if (word_.load(std::memory_order_relaxed) == 0 &&
+        word_.exchange(1, std::memory_order_acquire) == 0) {
       return;
     }
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    pause();
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (state_.exchange(1, std::memory_order_acquire) != 0) {
-    futex(state_, FUTEX_WAIT_PRIVATE, 1, &kPatience);
+  while (word_.exchange(1, std::memory_order_acquire) != 0) {
+    futex(word_, FUTEX_WAIT_PRIVATE, 1, &kPatience);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void StateLock::wake() noexcept {
-  futex(state_, FUTEX_WAKE_PRIVATE, 1, nullptr);
+  futex(word_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
 }  // namespace strandline::alloc
