@@ -28,6 +28,7 @@ void init_capture(nb::module_& m);
 void init_adapters(nb::module_& m);
 void init_report(nb::module_& m);
 void init_snapshot(nb::module_& m);
+void init_stream(nb::module_& m);
 void init_files(nb::module_& m);
 void init_memory(nb::module_& m);
 void init_allocators(nb::module_& m);

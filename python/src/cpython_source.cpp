@@ -142,6 +142,12 @@ Frame CpythonSource::resolve(const RawFrame& frame) const {
   return resolved_.emplace(frame, frame_of(frame)).first->second;
 }
 
+void CpythonSource::while_resolving(const std::function<void()>& work) const {
+  if (finalizing()) return work();
+  const InterpreterLock lock;  // `resolve` takes it again, which costs nothing
+  work();
+}
+
 void CpythonSource::set_entry(PyCodeObject* code) {
   if (code != nullptr && kept_.insert(code).second) Py_INCREF(code);
   entry_.store(code, std::memory_order_relaxed);

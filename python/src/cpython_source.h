@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -20,10 +21,11 @@
 #include <Python.h>
 
 #include "strandline/record/capture.h"
+#include "strandline/record/frame_batch.h"
 
 namespace strandline::python {
 
-class CpythonSource : public record::CaptureSource {
+class CpythonSource : public record::CaptureSource, public record::BatchSource {
  public:
   /// With the interpreter lock; captures threads of the current interpreter only.
   explicit CpythonSource(std::string_view method = "public API");
@@ -38,6 +40,8 @@ class CpythonSource : public record::CaptureSource {
   bool try_list(std::uint16_t source, record::FrameList& list) noexcept override;
   /// Takes the interpreter lock. "??" when the interpreter is shutting down.
   record::Frame resolve(const record::RawFrame& frame) const override;
+  /// Takes the interpreter lock, once for all of them.
+  void while_resolving(const std::function<void()>& work) const override;
 
   /// Frames of this code object, and all outward of them, are dropped from now on; null: none are.
   /// With the interpreter lock.

@@ -27,8 +27,10 @@ record::Stacks stacks_named(std::string_view name) {
 }
 
 void start(std::uint64_t max_entries, std::uint64_t min_size, const std::string& stacks) {
-  recorder().start(
-      {.max_entries = max_entries, .min_size = min_size, .stacks = stacks_named(stacks)});
+  const record::Stacks kind = stacks_named(stacks);
+  // A stream is brought what a ring that is replaced still holds, and needs the lock for that.
+  const nb::gil_scoped_release release;
+  recorder().start({.max_entries = max_entries, .min_size = min_size, .stacks = kind});
 }
 
 void clear_history(bool tables) {

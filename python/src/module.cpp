@@ -17,6 +17,7 @@ NB_MODULE(_native, m) {
   init_adapters(m);
   init_report(m);
   init_snapshot(m);
+  init_stream(m);
   init_files(m);
   init_memory(m);
   init_sim(m);

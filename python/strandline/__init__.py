@@ -12,7 +12,7 @@
     sl.dump_snapshot("out.pickle")  # for docs.pytorch.org/memory_viz
 """
 
-from . import _native, sim, torch
+from . import _environment, _native, sim, torch
 from ._native import Buffer
 from .allocators import Allocator, HostAllocator, UnifiedAllocator
 from .errors import DeviceError, FormatError, OutOfMemoryError
@@ -93,3 +93,5 @@ __all__ = [
     "torch",
     "traceback_of",
 ]
+
+_environment.start()

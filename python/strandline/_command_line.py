@@ -13,7 +13,16 @@ from .allocators import KINDS
 from .recording import MAX_ENTRIES, MAX_ENTRIES_LIMIT
 
 _WITH_VALUE = frozenset(
-    {"-o", "--output", "--json", "--max-entries", "--min-size", "--top", "--allocator"}
+    {
+        "-o",
+        "--output",
+        "--json",
+        "--stream",
+        "--max-entries",
+        "--min-size",
+        "--top",
+        "--allocator",
+    }
 )
 _TOP = 10
 
@@ -27,6 +36,7 @@ class RunOptions:
     arguments: list[str]
     output: str | None
     json: str | None
+    stream: str | None
     max_entries: int
     min_size: int
     top: int
@@ -54,6 +64,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
         arguments=program[1:],
         output=parsed.output,
         json=parsed.json,
+        stream=parsed.stream,
         max_entries=parsed.max_entries,
         min_size=parsed.min_size,
         top=parsed.top,
@@ -89,6 +100,12 @@ def _parser() -> argparse.ArgumentParser:
         help="snapshot for docs.pytorch.org/memory_viz (default: <script>.memory.pickle here)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON too")
+    parser.add_argument(
+        "--stream",
+        metavar="FILE",
+        help="write every event to a native file (.slt) while the program runs; it opens up to the "
+        "last third of a second also when the program is killed (default: $STRANDLINE_RECORD)",
+    )
     parser.add_argument(
         "--max-entries",
         metavar="N",

@@ -29,12 +29,18 @@ class Outputs:
 
     snapshot: str
     json: str | None
+    stream: str | None = None
 
     def check(self, program_file: str | None) -> None:
         """Raises _output.OutputError for what could not be written, or would destroy the program
         or the other output."""
         _output.check(self.snapshot, "-o")
         _output.check_distinct(self.snapshot, "-o", program_file, "the program itself")
+        if self.stream is not None:
+            _output.check(self.stream, "--stream")
+            _output.check_distinct(self.stream, "--stream", program_file, "the program itself")
+            _output.check_distinct(self.stream, "--stream", self.snapshot, "the snapshot (-o)")
+            _output.check_distinct(self.stream, "--stream", self.json, "the report (--json)")
         if self.json is not None:
             _output.check(self.json, "--json")
             _output.check_distinct(self.json, "--json", program_file, "the program itself")
@@ -91,7 +97,7 @@ class Session:
     def start(self, max_entries: int, min_size: int) -> None:
         """Records from now on; frames outside of the program are left out of its tracebacks."""
         _native.set_entry(execute.__code__)
-        record_memory_events(max_entries=max_entries, min_size=min_size)
+        record_memory_events(max_entries=max_entries, min_size=min_size, file=self._outputs.stream)
         if self._with_torch:
             self._torch = TorchRun(self._outputs.snapshot, max_entries, self.warn)
             self._torch.install()
@@ -112,7 +118,10 @@ class Session:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         self._attempt("record", lambda: self._write(seconds))
+        stream = _native.stream_path()
         record_memory_events(False)
+        if stream is not None:
+            _say(f"every event: {stream}\n")
         for failure in self._failures:
             _say(f"strandline: {failure}\n")
 

@@ -4,9 +4,10 @@
 There is one recorder a process. Off, it costs its allocators next to nothing.
 """
 
+import os
 from typing import Any, Literal, TypedDict
 
-from . import _arguments, _native, _process
+from . import _arguments, _native, _process, _streaming
 
 __all__ = [
     "CaptureInfo",
@@ -78,7 +79,7 @@ def record_memory_events(
     max_entries: int = MAX_ENTRIES,
     min_size: int = 0,
     stacks: Stacks | None = "python",
-    file: None = None,
+    file: str | os.PathLike[str] | None = None,
 ) -> None:
     """Switch recording on, or off with ``enabled=False``.
 
@@ -90,20 +91,30 @@ def record_memory_events(
     tracebacks. What was recorded stays when recording goes off, until `clear_history`;
     switching on again continues it, unless ``max_entries`` changes.
 
-    Raises RuntimeError where the recorder is off for good: in a forked child, and after a fault.
+    With ``file`` the record is streamed to a native file (.slt) from now on, for runs of any
+    length: every event is in it 0.3 seconds after it happened, so that the file of a program that
+    was killed lacks no more than its end. It is completed when recording goes off, another ``file``
+    is named, or the program exits; without ``file`` a stream goes on as it is. A disk that is full
+    ends the stream, which is said on standard error, and not the program.
+
+    Raises RuntimeError where the recorder is off for good: in a forked child, and after a fault;
+    DeviceError where ``file`` cannot be written.
     """
     function = "record_memory_events"
     entries = _arguments.count(function, "max_entries", max_entries, 1, MAX_ENTRIES_LIMIT)
     smallest = _arguments.count(function, "min_size", min_size, 0)
     _arguments.choice(function, "stacks", stacks, ("python", "native", "all", "site", None))
-    if file is not None:
-        expected = "None: streaming to a file is not supported yet, use dump_snapshot"
-        raise ValueError(_arguments.message(function, "file", repr(file), expected))
-    if enabled:
-        _process.require_first(function)
-        _native.start(entries, smallest, stacks or "")
-    else:
+    path = None if file is None else os.path.abspath(_arguments.path(function, file))
+    if not enabled:
+        if path is not None:
+            raise ValueError(_arguments.message(function, "file", repr(path), "None to switch off"))
         _native.stop()
+        _streaming.stop()
+        return
+    _process.require_first(function)
+    if path is not None:
+        _streaming.start(path)  # before the first event
+    _native.start(entries, smallest, stacks or "")
 
 
 def is_recording() -> bool:

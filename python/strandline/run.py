@@ -13,9 +13,10 @@ import traceback
 import types
 from collections.abc import Sequence
 
-from . import _output
+from . import _environment, _output
 from ._command_line import RunOptions, parse_run
 from ._session import Outputs, Session
+from .errors import DeviceError
 from .info import mlx_state, torch_state
 from .program import Program, ProgramError, execute, load_module, load_script
 
@@ -54,6 +55,7 @@ def _prepare(options: RunOptions, program: Program) -> Session:
     outputs = Outputs(
         snapshot=_own_name(snapshot, "-o"),
         json=None if options.json is None else _own_name(options.json, "--json"),
+        stream=_stream_path(options),
     )
     outputs.check(program.attributes.get("__file__"))
     if options.with_adapters:
@@ -61,8 +63,17 @@ def _prepare(options: RunOptions, program: Program) -> Session:
     session = Session(program.name, outputs, options.top, with_torch=options.with_adapters)
     if options.with_adapters:
         _load_adapters(session, options.allocator)
-    session.start(options.max_entries, options.min_size)
+    try:
+        session.start(options.max_entries, options.min_size)
+    except DeviceError as error:
+        raise _output.OutputError(f"cannot stream to {outputs.stream!r}: {error}") from None
     return session
+
+
+def _stream_path(options: RunOptions) -> str | None:
+    """What --stream says, else what the environment does."""
+    asked = _environment.take_path()
+    return asked if options.stream is None else _own_name(options.stream, "--stream")
 
 
 def _own_name(path: str, option: str) -> str:

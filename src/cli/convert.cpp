@@ -6,6 +6,7 @@
 
 #include "cli/verb.h"
 #include "strandline/snapshot/json_writer.h"
+#include "strandline/snapshot/native_file.h"
 #include "strandline/snapshot/pickle_writer.h"
 
 namespace strandline::cli {
@@ -40,6 +41,10 @@ Answer run(const ConvertOptions& options) {
       file.snapshot.phases.push_back(phase);
     }
   }
+  if (options.output.ends_with(".slt")) {
+    snapshot::write_native(file, options.output);
+    return {};
+  }
   if (options.output.ends_with(".json")) {
     snapshot::write_json(file.snapshot, options.output);
   } else {
@@ -54,7 +59,8 @@ void add_convert(CLI::App& app, Answer& answer) {
   CLI::App* const verb = app.add_subcommand("convert");
   const auto options = std::make_shared<ConvertOptions>();
   verb->add_option("file", options->file, "the snapshot to read")->required();
-  verb->add_option("output", options->output, "where to: .json for JSON, else a pickle")
+  verb->add_option("output", options->output,
+                   "where to: .slt for the native file, .json for JSON, else a pickle")
       ->required();
   add_range(*verb, *options);
   verb->footer(

@@ -2,10 +2,12 @@
 // --events and --time: which part of a file is read.
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
 #include <fmt/format.h>
 
 #include "cli/verb.h"
+#include "strandline/snapshot/native_file.h"
 
 namespace strandline::cli {
 namespace {
@@ -86,7 +88,11 @@ snapshot::ReadRange range_of(const FileOptions& options) {
 }
 
 snapshot::SnapshotFile load(const FileOptions& options) {
-  return snapshot::read_snapshot(options.file, range_of(options));
+  snapshot::SnapshotFile file = snapshot::read_snapshot(options.file, range_of(options));
+  for (const std::string& note : snapshot::take_reading_notes()) {
+    std::fprintf(stderr, "strandline: %s\n", note.c_str());
+  }
+  return file;
 }
 
 }  // namespace strandline::cli

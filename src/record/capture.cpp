@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <new>
 
 #include "fork.h"
@@ -13,6 +14,7 @@
 #include "native_walk.h"
 #include "strandline/core/error.h"
 #include "strandline/core/mutex.h"
+#include "strandline/record/frame_batch.h"
 #include "strandline/record/op_scope.h"
 
 namespace strandline::record {
@@ -203,6 +205,28 @@ Frame resolve_frame(const RawFrame& frame) {
     return list.sources[frame.source].load(std::memory_order_relaxed)->resolve(frame);
   }
   return {.file = "??", .function = "??", .line = 0};
+}
+
+std::vector<Frame> resolve_frames(std::span<const RawFrame> frames) {
+  std::vector<Frame> told(frames.size());
+  std::map<std::uint16_t, std::vector<std::size_t>> by_source;
+  for (std::size_t i = 0; i < frames.size(); ++i) by_source[frames[i].source].push_back(i);
+  const SourceList& list = g_sources;
+  const std::size_t count = list.count.load(std::memory_order_acquire);
+  for (const auto& [number, places] : by_source) {
+    const auto work = [&told, &frames, &places = places] {
+      for (const std::size_t i : places) told[i] = resolve_frame(frames[i]);
+    };
+    const CaptureSource* const source =
+        number < count ? list.sources[number].load(std::memory_order_relaxed) : nullptr;
+    const auto* const batch = dynamic_cast<const BatchSource*>(source);
+    if (batch != nullptr) {
+      batch->while_resolving(work);
+    } else {
+      work();
+    }
+  }
+  return told;
 }
 
 std::string capture_sources_text() {

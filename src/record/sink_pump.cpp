@@ -10,9 +10,13 @@
 #include <thread>
 #include <vector>
 
+#include <pthread.h>
+#include <signal.h>
+
 #include "fault.h"
 #include "strandline/core/error.h"
 #include "strandline/record/recorder.h"
+#include "strandline/record/stream_sink.h"
 
 namespace strandline::record {
 
@@ -22,7 +26,14 @@ struct Recorder::SinkPump {
 
   explicit SinkPump(Recorder& owner) : recorder(owner) {
     batch.reserve(kBatchEvents);
+    // Signals are the program's: its handlers do not run here, and one that a sink's own write
+    // raises (SIGXFSZ, SIGPIPE) does not end it.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    const bool masked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
     std::thread([this] { run(); }).detach();  // lives as long as the process, like the recorder
+    if (masked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void run() {
@@ -39,6 +50,7 @@ struct Recorder::SinkPump {
       const std::uint64_t end = next_sequence();
       while (!sinks.empty() && deliver_batch(end)) {
       }
+      serve_streams();
     });
   }
 
@@ -56,18 +68,20 @@ struct Recorder::SinkPump {
       recorder.delivered_ = first + batch.size();
       more = recorder.delivered_ < end;
     }
-    if (!batch.empty()) write_to_sinks(first);
+    if (!batch.empty()) serve([&](Sink& sink) { sink.write(first, batch); });
     return more;
   }
 
-  void write_to_sinks(std::uint64_t first) {
+  // Those that throw are removed.
+  template <typename Serve>
+  void serve(Serve&& serve_one) {
     const auto remove = [](const char* why) {
       std::fprintf(stderr, "strandline: a sink was removed: %s\n", why);
       return true;
     };
     std::erase_if(sinks, [&](const std::shared_ptr<Sink>& sink) {
       try {
-        sink->write(first, batch);
+        serve_one(*sink);
         return false;
       } catch (const std::exception& fault) {
         return remove(fault.what());
@@ -75,6 +89,53 @@ struct Recorder::SinkPump {
         return remove("it threw something unknown");
       }
     });
+  }
+
+  // Told even where no event came: a stream has its own bound on how long it may keep something.
+  void serve_streams() {
+    if (std::none_of(sinks.begin(), sinks.end(),
+                     [](const auto& sink) { return is_stream(sink); })) {
+      return;
+    }
+    const std::vector<Phase> phases = changed_phases();
+    serve([&](Sink& sink) {
+      auto* const stream = dynamic_cast<StreamSink*>(&sink);
+      if (stream == nullptr) return;
+      if (!phases.empty()) stream->write_phases(phases);
+      stream->tick();
+    });
+  }
+
+  static bool is_stream(const std::shared_ptr<Sink>& sink) {
+    return dynamic_cast<const StreamSink*>(sink.get()) != nullptr;
+  }
+
+  // Those begun since the last time, and those of the open ones then that have ended.
+  std::vector<Phase> changed_phases() {
+    std::vector<Phase> changed;
+    const LockGuard guard(recorder.mutex_);
+    const std::vector<Phase>& all = recorder.phases_.phases();  // by number
+    const auto at = [&](std::uint32_t number) {
+      return std::lower_bound(all.begin(), all.end(), number,
+                              [](const Phase& phase, std::uint32_t n) { return phase.number < n; });
+    };
+    std::vector<std::uint32_t> open;
+    for (const std::uint32_t number : open_phases) {
+      const auto found = at(number);
+      if (found == all.end() || found->number != number) continue;
+      if (found->open) {
+        open.push_back(number);
+      } else {
+        changed.push_back(*found);
+      }
+    }
+    for (auto phase = at(last_phase + 1); phase != all.end(); ++phase) {
+      if (phase->open) open.push_back(phase->number);
+      changed.push_back(*phase);
+      last_phase = phase->number;
+    }
+    open_phases = std::move(open);
+    return changed;
   }
 
   std::uint64_t next_sequence() {
@@ -94,6 +155,8 @@ struct Recorder::SinkPump {
   std::condition_variable wake;
   std::vector<std::shared_ptr<Sink>> sinks;
   std::vector<Event> batch;
+  std::uint32_t last_phase = 0;            // told to streams
+  std::vector<std::uint32_t> open_phases;  // of these
 };
 
 void Recorder::add_sink(std::shared_ptr<Sink> sink) {
@@ -116,6 +179,7 @@ void Recorder::add_sink(std::shared_ptr<Sink> sink) {
   } else {
     pump->deliver(lock);
   }
+  if (SinkPump::is_stream(sink)) pump->last_phase = 0;  // all are new to it
   pump->sinks.push_back(std::move(sink));
 }
 

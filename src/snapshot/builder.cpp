@@ -5,14 +5,12 @@
 #include <algorithm>
 
 #include "snapshot/lifetimes.h"
-#include "snapshot/segment_assembly.h"
-#include "snapshot/segment_set.h"
+#include "snapshot/state_follower.h"
 #include "strandline/core/error.h"
 
 namespace strandline::snapshot {
 
 using record::Action;
-using record::BlockUse;
 
 namespace {
 
@@ -28,7 +26,7 @@ IdType number_of(std::map<Key, IdType>& known, const Key& key, Column& column, V
 
 }  // namespace
 
-SnapshotBuilder::SnapshotBuilder() : segments_(std::make_unique<SegmentSet>()) {}
+SnapshotBuilder::SnapshotBuilder() : state_(std::make_unique<StateFollower>()) {}
 SnapshotBuilder::SnapshotBuilder(SnapshotBuilder&&) noexcept = default;
 SnapshotBuilder& SnapshotBuilder::operator=(SnapshotBuilder&&) noexcept = default;
 SnapshotBuilder::~SnapshotBuilder() = default;
@@ -42,19 +40,16 @@ void SnapshotBuilder::add_event(const EventInput& event) {
   snapshot_.events.push_back(row);
   snapshot_.counters.events[static_cast<std::size_t>(row.action)] += 1;
   snapshot_.counters.bytes[static_cast<std::size_t>(row.action)] += row.size;
-  follow(row);
+  state_->follow(row, snapshot_.events.count());
 }
 
 Snapshot SnapshotBuilder::finish() {
-  std::vector<SegmentRow> segments = segments_->rows();
-  std::vector<BlockRow> blocks;
-  for (const auto& [place, block] : blocks_) blocks.push_back(block);
   const EventColumns& events = snapshot_.events;
   if (events.count() > 0) {
     snapshot_.start_us = *std::min_element(events.time_us.begin(), events.time_us.end());
     snapshot_.taken_us = *std::max_element(events.time_us.begin(), events.time_us.end());
   }
-  assemble_segments(snapshot_, std::move(segments), std::move(blocks));
+  state_->assemble(snapshot_);
   complete_lifetimes(snapshot_);
   return std::exchange(*this, SnapshotBuilder{}).snapshot_;
 }
@@ -100,62 +95,6 @@ LayoutId SnapshotBuilder::layout_of(const EventInput& event) {
   if (layout == record::Layout{}) return {};
   const std::pair key(layout.shape, layout.dtype);
   return number_of(layouts_, key, snapshot_.layouts, std::move(layout));
-}
-
-void SnapshotBuilder::follow(const EventRow& event) {
-  const auto block = blocks_.find(Place(event.device, event.address));
-  follow_segment(event);
-  if (record::begins_block(event.action)) {
-    blocks_[Place(event.device, event.address)] = block_of(event, snapshot_.events.count());
-    return;
-  }
-  if (block == blocks_.end()) return;
-  if (record::ends_block(event.action)) {
-    blocks_.erase(block);
-    return;
-  }
-  if (event.action == Action::free_requested) block->second.use = BlockUse::pending_free;
-  if (event.action == Action::holder || event.action == Action::annotate) describe_block(event);
-}
-
-void SnapshotBuilder::follow_segment(const EventRow& event) {
-  switch (event.action) {
-    case Action::alloc_new:
-    case Action::alloc_external:
-    case Action::segment_alloc:
-      segments_->add(segment_of(event));
-      break;
-    case Action::segment_map:
-      segments_->map(segment_of(event));
-      break;
-    case Action::alloc_reuse:
-    case Action::free_to_cache:
-      segments_->add_if_absent(segment_of(event));
-      break;
-    case Action::free_to_device:
-    case Action::release_external:
-    case Action::cache_to_device:
-    case Action::segment_free:
-      segments_->remove(event.device, event.address);
-      break;
-    case Action::segment_unmap:
-      segments_->unmap(event.device, event.address, event.size);
-      break;
-    default:
-      break;
-  }
-}
-
-void SnapshotBuilder::describe_block(const EventRow& event) {
-  BlockRow& block = blocks_[Place(event.device, event.address)];
-  if (event.label) block.label = event.label;
-  if (event.action == Action::annotate) return;
-  block.stack = event.stack;
-  block.forward = event.forward;
-  block.op = event.op;
-  block.layout = event.layout;
-  block.view_bytes = event.size;
-  block.view_offset = event.requested;
 }
 
 }  // namespace strandline::snapshot

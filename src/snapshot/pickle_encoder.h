@@ -41,15 +41,11 @@ class PickleEncoder {
   void appends() { opcode('e'); }
   void tuple2() { opcode('\x86'); }
 
-  void integer(std::uint64_t value) {
-    if (value <= INT32_MAX) return small(static_cast<std::uint32_t>(value));
-    // Two's complement: a leading zero byte where the top bit is set.
-    long_integer(value, static_cast<unsigned>(std::bit_width(value)) / 8 + 1);
-  }
+  void integer(std::uint64_t value) { at_ = put_integer(room(kIntegerBytes), value); }
   void integer(std::int64_t value) {
     if (value >= 0) return integer(static_cast<std::uint64_t>(value));
     const auto bits = static_cast<std::uint64_t>(value);
-    long_integer(bits, static_cast<unsigned>(std::bit_width(~bits)) / 8 + 1);
+    at_ = put_long(room(kIntegerBytes), bits, static_cast<unsigned>(std::bit_width(~bits)) / 8 + 1);
   }
   void integer(std::uint32_t value) { integer(static_cast<std::uint64_t>(value)); }
 
@@ -61,18 +57,35 @@ class PickleEncoder {
     return Memo{++memoized_};
   }
 
-  void get(Memo memo) {
+  void get(Memo memo) { at_ = put_get(room(5), memo); }
+
+  // -- many in a row, without asking for room at each -------------------------------------------
+
+  static constexpr std::size_t kBurstBytes = 256;
+  /// Where up to `kBurstBytes` may be put; `end_burst` says how far they went.
+  char* begin_burst() { return room(kBurstBytes); }
+  void end_burst(char* end) { at_ = end; }
+
+  static char* put(char* to, char code) {
+    *to = code;
+    return to + 1;
+  }
+  static char* put_get(char* to, Memo memo) {
     const std::uint32_t number = memo.plus_one - 1;
-    char* to = room(5);
     if (number <= 0xFF) {
       to[0] = 'h';
       to[1] = static_cast<char>(number);
-      at_ += 2;
-    } else {
-      to[0] = 'j';
-      little_endian(to + 1, number);
-      at_ += 5;
+      return to + 2;
     }
+    to[0] = 'j';
+    little_endian(to + 1, number);
+    return to + 5;
+  }
+  /// At most `kIntegerBytes` are touched.
+  static char* put_integer(char* to, std::uint64_t value) {
+    if (value <= INT32_MAX) return put_small(to, static_cast<std::uint32_t>(value));
+    // Two's complement: a leading zero byte where the top bit is set.
+    return put_long(to, value, static_cast<unsigned>(std::bit_width(value)) / 8 + 1);
   }
 
   /// Ends the pickle and hands everything to the output.
@@ -107,31 +120,31 @@ class PickleEncoder {
     for (std::size_t i = 0; i < sizeof(value); ++i) to[i] = static_cast<char>(value >> (8 * i));
   }
 
-  void small(std::uint32_t value) {
-    char* to = room(5);
+  static constexpr std::size_t kIntegerBytes = 11;
+
+  static char* put_small(char* to, std::uint32_t value) {
     if (value <= 0xFF) {
       to[0] = 'K';
       to[1] = static_cast<char>(value);
-      at_ += 2;
-    } else if (value <= 0xFFFF) {
+      return to + 2;
+    }
+    if (value <= 0xFFFF) {
       to[0] = 'M';
       little_endian(to + 1, static_cast<std::uint16_t>(value));
-      at_ += 3;
-    } else {
-      to[0] = 'J';
-      little_endian(to + 1, value);
-      at_ += 5;
+      return to + 3;
     }
+    to[0] = 'J';
+    little_endian(to + 1, value);
+    return to + 5;
   }
 
   /// The low `bytes` (at most 9) bytes; the ninth is the sign of an unsigned value, 0.
-  void long_integer(std::uint64_t bits, unsigned bytes) {
-    char* to = room(11);
+  static char* put_long(char* to, std::uint64_t bits, unsigned bytes) {
     to[0] = '\x8a';
     to[1] = static_cast<char>(bytes);
     little_endian(to + 2, bits);
     to[10] = 0;
-    at_ += 2 + bytes;
+    return to + 2 + bytes;
   }
 
   ByteOutput& output_;

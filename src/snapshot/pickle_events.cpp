@@ -88,43 +88,17 @@ void PickleEvents::write_trace(std::uint8_t device) {
 }
 
 void PickleEvents::write_event(PickleList& list, std::size_t i) {
-  const std::uint64_t size = events_.size[i];
-  const std::uint64_t requested = events_.requested[i];
-  switch (const Action action = events_.action[i]; action) {
-    case Action::none:
-      return;
-    case Action::alloc_new:
-    case Action::alloc_external:
-      write_one(list, i, Word::segment_alloc, size, About::segment);
-      return write_one(list, i, Word::alloc, requested, About::block);
-    case Action::free_to_cache:
-    case Action::free_to_device:
-    case Action::release_external:
-      write_one(list, i, Word::free_requested, requested, About::block);
-      write_one(list, i, Word::free_completed, requested, About::block);
-      if (action == Action::free_to_cache) return;
-      return write_one(list, i, Word::segment_free, size, About::segment);
-    case Action::cache_to_device:
-      return write_one(list, i, Word::segment_free, size, About::segment);
-    case Action::segment_alloc:
-    case Action::segment_free:
-    case Action::segment_map:
-    case Action::segment_unmap:
-    case Action::snapshot:
-      return write_one(list, i, word_of(action), size, About::segment);
-    case Action::oom:
-      return write_one(list, i, Word::oom, requested, About::segment);
-    case Action::holder:
-      return write_one(list, i, Word::annotate, holder_sizes_.empty() ? 0 : holder_sizes_[i],
-                       About::block);
-    default:
-      return write_one(list, i, word_of(action), requested, About::block);
-  }
+  expand_action(events_.action[i], events_.size[i], events_.requested[i],
+                holder_sizes_.empty() ? 0 : holder_sizes_[i],
+                [&](Action action, std::uint64_t size, About about) {
+                  write_one(list, i, word_of(action), size, about);
+                });
 }
 
 void PickleEvents::write_one(PickleList& list, std::size_t i, Word action, std::uint64_t size,
                              About about) {
   list.next();
+  if (write_known(i, action, size, about)) return;
   encoder_.empty_dict();
   encoder_.mark();
   write_place(i, action, size);
@@ -158,6 +132,43 @@ void PickleEvents::write_one(PickleList& list, std::size_t i, Word action, std::
     parts_.stack(events_.forward[i]);
   }
   encoder_.set_items();
+}
+
+/// An event all of whose parts are in the file already, as nearly every one is: the same bytes as
+/// one written part by part, in one go. False where a part is new.
+bool PickleEvents::write_known(std::size_t i, Word action, std::uint64_t size, About about) {
+  const bool is_block = about == About::block;
+  const Memo name = parts_.memo_of(action);
+  const Memo stack = parts_.memo_of(events_.stack[i]);
+  const Memo pool = parts_.memo_of(events_.pool[i]);
+  const Memo metadata = is_block ? parts_.memo_of(Metadata{.op = events_.op[i],
+                                                           .label = events_.label[i],
+                                                           .owner = events_.owner[i],
+                                                           .layout = events_.layout[i]})
+                                 : parts_.memo_of(events_.label[i]);
+  const bool has_op = is_block && is_block_event(events_.action[i]) && events_.op[i];
+  const Memo category = has_op ? parts_.memo_of(events_.op[i]) : parts_.memo_of(Word::unknown);
+  const bool is_plain =
+      action != Word::oom && !events_.forward[i] && !events_.context[i] && events_.time_us[i] >= 0;
+  if (!name || !stack || !pool || !metadata || !is_plain) return false;
+  if (!parts_.memo_of(Word::addr) || !parts_.memo_of(Word::frames)) return false;
+  if (categories_ && (!category || !parts_.memo_of(Word::category))) return false;
+  using E = PickleEncoder;
+  const auto key = [&](char* to, Word word) { return E::put_get(to, parts_.memo_of(word)); };
+  char* to = encoder_.begin_burst();
+  to = E::put(E::put(to, '}'), '(');
+  to = E::put_get(key(to, Word::action), name);
+  to = E::put_integer(key(to, Word::addr), action == Word::snapshot ? 0 : events_.address[i]);
+  to = E::put_integer(key(to, Word::size), size);
+  to = E::put_integer(key(to, Word::stream), snapshot_.stream(events_.stream[i]).first);
+  to = E::put_integer(key(to, Word::time_us), static_cast<std::uint64_t>(events_.time_us[i]));
+  to = E::put(key(to, Word::compile_context), 'N');
+  to = E::put_get(key(to, Word::user_metadata), metadata);
+  to = E::put_get(key(to, Word::pool_id), pool);
+  if (categories_) to = E::put_get(key(to, Word::category), category);
+  to = E::put_get(key(to, Word::frames), stack);
+  encoder_.end_burst(E::put(to, 'u'));
+  return true;
 }
 
 void PickleEvents::write_place(std::size_t i, Word action, std::uint64_t size) {

@@ -2,6 +2,7 @@
 // The traces of a snapshot in the pickle: one list of event dictionaries a device.
 #pragma once
 
+#include "snapshot/action_expansion.h"
 #include "snapshot/pickle_parts.h"
 
 namespace strandline::snapshot {
@@ -13,11 +14,10 @@ class PickleEvents {
   void write();
 
  private:
-  enum class About : std::uint8_t { block, segment };
-
   void write_trace(std::uint8_t device);
   void write_event(PickleList& list, std::size_t i);
   void write_one(PickleList& list, std::size_t i, Word action, std::uint64_t size, About about);
+  bool write_known(std::size_t i, Word action, std::uint64_t size, About about);
   void write_place(std::size_t i, Word action, std::uint64_t size);
   void write_category(std::size_t i, About about);
 

@@ -138,18 +138,19 @@ void PickleParts::pool(PoolId id) {
 
 void PickleParts::metadata(const Metadata& metadata) {
   if (!metadata.op && !metadata.owner && !metadata.layout) return text(metadata.label);
-  // An event is often about the block of the one before.
-  if (metadata == last_metadata_ && last_memo_) return encoder_.get(last_memo_);
+  Recent& recent = recent_[MetadataHash{}(metadata) % kRecent];
+  if (recent.memo && recent.metadata == metadata) return encoder_.get(recent.memo);
   Memo& memo = metadata_[metadata];
-  last_metadata_ = metadata;
-  last_memo_ = memo;
-  if (memo) return encoder_.get(memo);
-  encoder_.empty_dict();
-  encoder_.mark();
-  metadata_fields(metadata);
-  encoder_.set_items();
-  memo = encoder_.memoize();
-  last_memo_ = memo;
+  if (memo) {
+    encoder_.get(memo);
+  } else {
+    encoder_.empty_dict();
+    encoder_.mark();
+    metadata_fields(metadata);
+    encoder_.set_items();
+    memo = encoder_.memoize();
+  }
+  recent = {metadata, memo};
 }
 
 void PickleParts::metadata_fields(const Metadata& metadata) {

@@ -96,6 +96,19 @@ class PickleParts {
   /// The frames, innermost first, as a list of dictionaries.
   void stack(StackId id);
   void pool(PoolId id);
+
+  // -- what has been written already and is named again; none where it has not ------------------
+
+  Memo memo_of(Word word) const noexcept { return words_[static_cast<std::size_t>(word)]; }
+  Memo memo_of(StringId id) const noexcept { return id ? texts_[id.value] : memo_of(Word::empty); }
+  Memo memo_of(StackId id) const noexcept { return stacks_[id.value]; }
+  Memo memo_of(PoolId id) const noexcept { return pools_[id.value]; }
+  Memo memo_of(const Metadata& metadata) const noexcept {
+    if (!metadata.op && !metadata.owner && !metadata.layout) return memo_of(metadata.label);
+    const Recent& recent = recent_[MetadataHash{}(metadata) % kRecent];
+    return recent.metadata == metadata ? recent.memo : Memo{};
+  }
+
   /// The plain label where nothing else is known, else a dictionary; "" without anything.
   void metadata(const Metadata& metadata);
 
@@ -119,8 +132,13 @@ class PickleParts {
   std::vector<Memo> stacks_;
   std::vector<Memo> pools_;
   std::unordered_map<Metadata, Memo, MetadataHash> metadata_;
-  Metadata last_metadata_;
-  Memo last_memo_;
+  // The dictionaries that were used last, by their hash: events are about few blocks in turn.
+  struct Recent {
+    Metadata metadata;
+    Memo memo;
+  };
+  static constexpr std::size_t kRecent = 512;
+  std::vector<Recent> recent_{kRecent};
 };
 
 }  // namespace strandline::snapshot

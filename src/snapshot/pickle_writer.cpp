@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "snapshot/byte_output.h"
 #include "snapshot/pickle_events.h"
+#include "snapshot/settings_list.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -125,38 +124,13 @@ class Writer {
     encoder_.set_items();
   }
 
-  void setting(std::string_view key, std::uint64_t value) {
-    parts_.text(fmt::format("strandline_{}", key));
-    encoder_.integer(value);
-  }
-
   void write_settings() {
-    const record::Counters& counters = snapshot_.counters;
     encoder_.empty_dict();
     encoder_.mark();
-    setting("max_entries", snapshot_.options.max_entries);
-    setting("min_size", snapshot_.options.min_size);
-    setting("first_sequence", snapshot_.first_sequence);
-    setting("events_overwritten", counters.events_overwritten);
-    setting("allocs_while_off", counters.allocs_while_off);
-    setting("dropped_below_min_size", counters.dropped_below_min_size);
-    setting("dropped_bytes", counters.dropped_bytes);
-    setting("orphan_frees", counters.orphan_frees);
-    setting("double_allocs", counters.double_allocs);
-    setting("unknown_binds", counters.unknown_binds);
-    setting("tracebacks_truncated", counters.tracebacks_truncated);
-    setting("ids_refused", counters.ids_refused);
-    setting("phases_refused", counters.phases_refused);
-    setting("sink_events_missed", counters.sink_events_missed);
-    setting("forks", counters.forks);
-    if (snapshot_.peak[0].bytes != 0) setting("peak_active", snapshot_.peak[0].bytes);
-    if (snapshot_.peak[1].bytes != 0) setting("peak_requested", snapshot_.peak[1].bytes);
-    for (std::size_t a = 1; a < record::kActionCount; ++a) {
-      if (counters.events[a] == 0) continue;
-      const std::string_view name = record::action_name(static_cast<record::Action>(a));
-      setting(fmt::format("events_{}", name), counters.events[a]);
-      setting(fmt::format("bytes_{}", name), counters.bytes[a]);
-    }
+    each_setting(snapshot_, [&](const std::string& key, std::uint64_t value) {
+      parts_.text(key);
+      encoder_.integer(value);
+    });
     parts_.text("strandline_fault");
     parts_.text(snapshot_.fault);
     encoder_.set_items();

@@ -2,7 +2,10 @@
 // Ids of the recorder's tables to numbers of the snapshot's.
 #include "snapshot/resolver.h"
 
+#include <unordered_set>
+
 #include "strandline/record/capture.h"
+#include "strandline/record/frame_batch.h"
 
 namespace strandline::snapshot {
 
@@ -20,6 +23,42 @@ ResolvedStack Resolver::stack(TracebackId id) {
   return resolved;
 }
 
+void Resolver::prepare(std::span<const record::Event> events) {
+  std::vector<record::RawFrame> unknown;
+  std::unordered_set<std::uint32_t> seen;
+  const auto add = [&](TracebackId id) {
+    if (!id || (id.value < stacks_.size() && stacks_[id.value])) return;
+    if (!seen.insert(id.value).second) return;
+    for (const record::RawFrame& raw : tables_.tracebacks.frames(id)) {
+      if (frames_.try_emplace(raw).second) unknown.push_back(raw);
+    }
+  };
+  TracebackId last;
+  for (const record::Event& event : events) {
+    if (event.traceback == last) continue;
+    last = event.traceback;
+    add(last);
+    if (last && !(last.value < stacks_.size() && stacks_[last.value])) {
+      add(tables_.tracebacks.forward(last));
+    }
+  }
+  if (unknown.empty()) return;
+  std::vector<record::Frame> told;
+  try {
+    told = record::resolve_frames(unknown);
+  } catch (...) {
+    for (const record::RawFrame& raw : unknown) frames_.erase(raw);
+    throw;
+  }
+  for (std::size_t i = 0; i < unknown.size(); ++i) frames_[unknown[i]] = enter(told[i]);
+}
+
+FrameId Resolver::enter(const record::Frame& frame) {
+  const StringId file = snapshot_.strings.intern(frame.file);
+  const StringId function = snapshot_.strings.intern(frame.function);
+  return snapshot_.frames.intern(file, function, frame.line);
+}
+
 StackId Resolver::resolve_stack(TracebackId id) {
   const std::vector<record::RawFrame> innermost_first = tables_.tracebacks.frames(id);
   StackId stack;
@@ -31,12 +70,7 @@ StackId Resolver::resolve_stack(TracebackId id) {
 
 FrameId Resolver::frame(const record::RawFrame& raw) {
   const auto [entry, is_new] = frames_.try_emplace(raw);
-  if (is_new) {
-    const record::Frame read = record::resolve_frame(raw);
-    const StringId file = snapshot_.strings.intern(read.file);
-    const StringId function = snapshot_.strings.intern(read.function);
-    entry->second = snapshot_.frames.intern(file, function, read.line);
-  }
+  if (is_new) entry->second = enter(record::resolve_frame(raw));
   return entry->second;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +22,10 @@ class Resolver {
  public:
   Resolver(const record::Tables& tables, Snapshot& snapshot)
       : tables_(tables), snapshot_(snapshot) {}
+
+  /// Has the frames told that these events name and that nobody asked for yet, all at once: what
+  /// tells them may have to wait for a lock.
+  void prepare(std::span<const record::Event> events);
 
   ResolvedStack stack(TracebackId id);
   StringId op(OpId id) { return text(ops_, tables_.ops, id); }
@@ -61,6 +66,7 @@ class Resolver {
   }
 
   StackId resolve_stack(TracebackId id);
+  FrameId enter(const record::Frame& frame);
   FrameId frame(const record::RawFrame& raw);
 
   struct RawFrameHash {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "snapshot/cut_reader.h"
 #include "snapshot/lifetimes.h"
 #include "snapshot/resolver.h"
 #include "snapshot/segment_assembly.h"
@@ -18,10 +19,10 @@ using record::BlockUse;
 
 class CutReader {
  public:
-  CutReader(record::Cut& cut, const record::Tables& tables)
-      : cut_(cut), resolver_(tables, snapshot_) {}
+  CutReader(record::Cut& cut, Resolver& resolver, Snapshot& snapshot)
+      : cut_(cut), snapshot_(snapshot), resolver_(resolver) {}
 
-  Snapshot read() {
+  void read() {
     read_facts();
     read_events();
     read_phases();
@@ -32,7 +33,6 @@ class CutReader {
     }
     read_state();
     complete_lifetimes(snapshot_);
-    return std::move(snapshot_);
   }
 
  private:
@@ -175,8 +175,8 @@ class CutReader {
   }
 
   record::Cut& cut_;
-  Snapshot snapshot_;
-  Resolver resolver_;
+  Snapshot& snapshot_;
+  Resolver& resolver_;
 };
 
 template <typename IdType>
@@ -245,7 +245,14 @@ Snapshot take_snapshot(record::Recorder& recorder) {
 }
 
 Snapshot make_snapshot(record::Cut&& cut, const record::Tables& tables) {
-  return CutReader(cut, tables).read();
+  Snapshot snapshot;
+  Resolver resolver(tables, snapshot);
+  read_cut(cut, resolver, snapshot);
+  return snapshot;
+}
+
+void read_cut(record::Cut& cut, Resolver& resolver, Snapshot& snapshot) {
+  CutReader(cut, resolver, snapshot).read();
 }
 
 }  // namespace strandline::snapshot

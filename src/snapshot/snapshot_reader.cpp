@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "snapshot/file_links.h"
+#include "snapshot/native_feed.h"
 #include "snapshot/pickle_feed.h"
 #include "strandline/core/error.h"
+#include "strandline/snapshot/native_file.h"
 #include "strandline/snapshot/snapshot_file.h"
 
 namespace strandline::snapshot {
@@ -72,24 +74,48 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
+/// A native file, of which no part of a trace can be read; its devices are told apart later.
+SnapshotFile whole_native(std::string_view bytes, const ReadRange& range) {
+  if (range.first_event || range.end_event || range.from || range.until) {
+    throw InvalidArgument(error_message("read_snapshot", "a part of a native file",
+                                        "a range of events or time",
+                                        "the whole of it, or a pickle: strandline convert"));
+  }
+  return as_snapshot_file(read_native_bytes(bytes));
+}
+
 /// All the readers of one file, in a row.
 class Pipeline {
  public:
   explicit Pipeline(const ReadRange& range)
-      : records_(file_, range), machine_(records_), feed_(machine_), unpacker_(feed_) {}
+      : range_(range),
+        records_(file_, range),
+        machine_(records_),
+        feed_(machine_),
+        format_(feed_),
+        unpacker_(format_) {}
 
   void write(std::string_view bytes) { unpacker_.write(bytes); }
-  SnapshotFile finish() {
+  /// The bytes of a native file, unpacked; none when it was none.
+  const std::string* finish_native() {
     unpacker_.finish();
+    return format_.native_bytes();
+  }
+  SnapshotFile finish() {
+    if (const std::string* native = finish_native()) {
+      return whole_native(*native, range_);
+    }
     link_blocks(file_);
     return std::move(file_);
   }
 
  private:
+  ReadRange range_;
   SnapshotFile file_;
   PickleRecords records_;
   PickleMachine machine_;
   PickleFeed feed_;
+  FormatFeed format_;
   Unpacker unpacker_;
 };
 
@@ -110,6 +136,7 @@ SnapshotFile read_snapshot(const std::string& path, const ReadRange& range) {
   const Descriptor descriptor(path);
   Pipeline pipeline(range);
   const Mapping mapping(descriptor.get());
+  if (is_native(mapping.bytes())) return whole_native(mapping.bytes(), range);
   if (mapping.bytes().empty()) {
     read_pieces(descriptor.get(), path, pipeline);
   } else {
@@ -119,9 +146,25 @@ SnapshotFile read_snapshot(const std::string& path, const ReadRange& range) {
 }
 
 SnapshotFile read_snapshot_bytes(std::string_view bytes, const ReadRange& range) {
+  if (is_native(bytes)) return whole_native(bytes, range);
   Pipeline pipeline(range);
   pipeline.write(bytes);
   return pipeline.finish();
+}
+
+NativeFile read_native(const std::string& path) {
+  const Descriptor descriptor(path);
+  const Mapping mapping(descriptor.get());
+  if (is_native(mapping.bytes())) return read_native_bytes(mapping.bytes());
+  Pipeline pipeline(ReadRange{});
+  if (mapping.bytes().empty()) {
+    read_pieces(descriptor.get(), path, pipeline);
+  } else {
+    pipeline.write(mapping.bytes());
+  }
+  const std::string* const native = pipeline.finish_native();
+  if (native != nullptr) return read_native_bytes(*native);
+  throw FormatError(error_message("read_native", "the file", "another format", "a native file"), 0);
 }
 
 std::string_view SnapshotFile::action_text(std::size_t event) const noexcept {

@@ -46,10 +46,9 @@ NOT_AN_ENTRY_COUNT = "expected an integer from 1 to 4294967296"
             "expected 'python' or 'native' or 'all' or 'site' or None",
         ),
         (
-            lambda: sl.record_memory_events(file="run.slt"),
+            lambda: sl.record_memory_events(False, file="/run.slt"),
             ValueError,
-            "[record_memory_events] file; got 'run.slt', expected None: streaming to a file is "
-            "not supported yet, use dump_snapshot",
+            "[record_memory_events] file; got '/run.slt', expected None to switch off",
         ),
         (
             lambda: sl.get_active_memory("reserved"),

@@ -47,7 +47,7 @@ struct EventInput {
   std::uint8_t device = 0;
 };
 
-class SegmentSet;
+class StateFollower;
 
 class STRANDLINE_API SnapshotBuilder {
  public:
@@ -62,18 +62,12 @@ class STRANDLINE_API SnapshotBuilder {
   Snapshot finish();
 
  private:
-  using Place = std::pair<std::uint8_t, std::uint64_t>;  // device, address
-
   EventRow row_of(const EventInput& event);
   StackId stack_of(std::span<const FrameView> outermost_first);
   LayoutId layout_of(const EventInput& event);
-  void follow(const EventRow& event);
-  void follow_segment(const EventRow& event);
-  void describe_block(const EventRow& event);
 
   Snapshot snapshot_;
-  std::unique_ptr<SegmentSet> segments_;
-  std::map<Place, BlockRow> blocks_;
+  std::unique_ptr<StateFollower> state_;
   std::map<std::uint64_t, StreamId> streams_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, PoolId> pools_;
   std::map<std::pair<std::vector<std::int64_t>, record::Dtype>, LayoutId> layouts_;

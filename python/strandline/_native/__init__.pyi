@@ -350,6 +350,25 @@ def take_snapshot() -> Snapshot:
 def snapshot_of_events(events: list[dict[str, object]]) -> Snapshot:
     """A snapshot of the events alone."""
 
+def open_stream(path: str) -> None:
+    """
+    Streams the record to a native file from now on; a stream before it is closed.
+    """
+
+def close_stream() -> bool:
+    """
+    Completes the file of the stream, if there is one; False where that failed.
+    """
+
+def stream_path() -> str | None:
+    """The file that is streamed to, None without one."""
+
+def stream_events() -> int:
+    """Events in the file that is streamed to."""
+
+def write_native(snapshot: Snapshot, path: str) -> None:
+    """Writes a snapshot of the recorder as a native file."""
+
 class SnapshotFile:
     """A snapshot read from a file."""
 
@@ -362,7 +381,14 @@ class SnapshotFile:
     def report_text(self, path: str, top: int) -> str:
         """The same for a terminal."""
 
-def read_snapshot(path: str, first_event: int | None, end_event: int | None, from_us: int | None, until_us: int | None, device: int | None) -> SnapshotFile:
+def read_snapshot(
+    path: str,
+    first_event: int | None,
+    end_event: int | None,
+    from_us: int | None,
+    until_us: int | None,
+    device: int | None,
+) -> SnapshotFile:
     """Reads a file or a part of it; "-" for standard input."""
 
 def run_verb(arguments: Sequence[str]) -> int:
