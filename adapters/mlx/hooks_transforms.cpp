@@ -22,18 +22,24 @@ struct RunCarried {
       CarriedTask& carried;
       ~GiveBack() { CarriedTasks::give_back(carried); }
     } give_back{*carried};
-    const record::OpScope open(carried->context);
+    // Without its outputs, which may be gone by now.
+    const record::OpContext context{.op = carried->op,
+                                    .traceback = carried->traceback,
+                                    .label = carried->label,
+                                    .stream = carried->stream};
+    const record::OpScope open(context);
     carried->task();
   }
 };
 static_assert(std::is_trivially_copyable_v<RunCarried> && sizeof(RunCarried) <= 16);
 
-// For a task that allocates after the op's evaluation has returned, whose outputs may be gone then.
+// For a task that allocates after the op's evaluation has returned.
 std::function<void()> with_scope(const record::OpContext& scope, std::function<void()>&& task) {
   CarriedTask& carried = thread_caches().tasks.take();
-  carried.context = scope;
-  carried.context.layout_of = nullptr;
-  carried.context.outputs = nullptr;
+  carried.op = scope.op;
+  carried.traceback = scope.traceback;
+  carried.label = scope.label;
+  carried.stream = scope.stream;
   carried.task = std::move(task);
   return RunCarried{&carried};
 }

@@ -59,14 +59,18 @@ class RecentOps {
   std::array<Entry, kEntries> entries_{};
 };
 
-/// A task and the op scope it runs in; lies still from the hand-over until it has run. Two threads
-/// write it, in lines of its own.
+/// A task and what of its op's scope it runs in; lies still from the hand-over until it has run.
+/// One cache line, since it goes from one processor to the other and back.
 struct alignas(64) CarriedTask {
-  record::OpContext context{};
+  OpId op{};
+  TracebackId traceback{};
+  LabelId label{};
+  StreamId stream{};
   std::function<void()> task;
   std::atomic<bool> is_taken{false};
   bool is_pooled = true;
 };
+static_assert(sizeof(CarriedTask) == 64);
 
 /// Places for tasks on their way, given in turn and given back by the stream's thread.
 class CarriedTasks {
