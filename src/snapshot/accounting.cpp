@@ -6,6 +6,7 @@
 #include <set>
 
 #include "snapshot/file_links.h"
+#include "snapshot/wrapping.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -76,8 +77,10 @@ class Books {
       if (file_.unaddressed[s] != 0) addressed_ = false;
       if (!add_blocks(s)) ++account_.broken_segments;
     }
-    account_.cached = static_cast<std::int64_t>(account_.reserved) - account_.live_rounding_bytes;
-    account_.live_rounding_bytes -= account_.active_end;
+    account_.cached = wrapping_subtract(static_cast<std::int64_t>(account_.reserved),
+                                        account_.live_rounding_bytes);
+    account_.live_rounding_bytes =
+        wrapping_subtract(account_.live_rounding_bytes, account_.active_end);
   }
 
   /// False when its blocks leave holes, overlap or do not add up. Sums sizes for now.
@@ -96,8 +99,10 @@ class Books {
         continue;
       }
       ++account_.live_blocks;
-      account_.active_end += static_cast<std::int64_t>(blocks.requested[b]);
-      account_.live_rounding_bytes += static_cast<std::int64_t>(blocks.size[b]);
+      account_.active_end =
+          wrapping_add(account_.active_end, static_cast<std::int64_t>(blocks.requested[b]));
+      account_.live_rounding_bytes =
+          wrapping_add(account_.live_rounding_bytes, static_cast<std::int64_t>(blocks.size[b]));
       live_[place_key(account_.device, blocks.address[b])] = blocks.requested[b];
     }
     return touch && sum == snapshot_.segments.size[segment];
@@ -111,8 +116,9 @@ class Books {
     for (std::uint64_t i = trace_.count; i-- > 0;) {
       const auto row = static_cast<std::size_t>(trace_.first + i);
       const auto size = static_cast<std::int64_t>(snapshot_.events.size[row]);
-      if (record::begins_block(snapshot_.events.action[row])) level -= size;
-      if (record::ends_block(snapshot_.events.action[row])) level += size;
+      const Action action = snapshot_.events.action[row];
+      if (record::begins_block(action)) level = wrapping_subtract(level, size);
+      if (record::ends_block(action)) level = wrapping_add(level, size);
       account_.active_lowest = std::min(account_.active_lowest, level);
       if (level < account_.active_peak) continue;
       account_.active_peak = level;
@@ -152,8 +158,8 @@ class Books {
     } else {
       account_.before_bytes = static_cast<std::uint64_t>(account_.active_end);
     }
-    account_.residual = account_.active_start - static_cast<std::int64_t>(account_.orphan_bytes) -
-                        static_cast<std::int64_t>(account_.before_bytes);
+    const auto explained = static_cast<std::int64_t>(account_.orphan_bytes + account_.before_bytes);
+    account_.residual = wrapping_subtract(account_.active_start, explained);
   }
 
   Verdict verdict() const {

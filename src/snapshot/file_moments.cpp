@@ -5,6 +5,7 @@
 
 #include "snapshot/file_links.h"
 #include "snapshot/lifetimes.h"
+#include "snapshot/wrapping.h"
 #include "strandline/snapshot/file_report.h"
 
 namespace strandline::snapshot {
@@ -88,7 +89,7 @@ std::vector<std::int64_t> requested_curve(const SnapshotFile& file, std::uint8_t
   std::int64_t level = 0;
   for (std::size_t b = 0; b < blocks.count(); ++b) {
     if (blocks.device[b] != device || blocks.use[b] == record::BlockUse::inactive) continue;
-    level += static_cast<std::int64_t>(blocks.requested[b]);
+    level = wrapping_add(level, static_cast<std::int64_t>(blocks.requested[b]));
   }
   std::vector<std::int64_t> curve(static_cast<std::size_t>(trace.count) + 1);
   for (std::size_t i = curve.size() - 1;; --i) {
@@ -96,8 +97,8 @@ std::vector<std::int64_t> requested_curve(const SnapshotFile& file, std::uint8_t
     if (i == 0) return curve;
     const auto row = static_cast<std::size_t>(trace.first) + i - 1;
     const auto size = static_cast<std::int64_t>(events.size[row]);
-    if (record::begins_block(events.action[row])) level -= size;
-    if (record::ends_block(events.action[row])) level += size;
+    if (record::begins_block(events.action[row])) level = wrapping_subtract(level, size);
+    if (record::ends_block(events.action[row])) level = wrapping_add(level, size);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "snapshot/printable_report.h"
 #include "snapshot/report_tables.h"
 #include "snapshot/utf8.h"
+#include "snapshot/wrapping.h"
 #include "strandline/core/error.h"
 #include "strandline/snapshot/printable.h"
 #include "strandline/snapshot/report_json.h"
@@ -72,7 +73,7 @@ void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vect
   add("broken_segments", account.broken_segments,
       fmt::format("{} segments whose blocks leave holes, overlap or do not add up",
                   with_commas(account.broken_segments)));
-  const auto residual = static_cast<std::uint64_t>(std::abs(account.residual));
+  const std::uint64_t residual = magnitude(account.residual);
   add("residual", residual,
       fmt::format("{} of the curve that no event and no block explains (strandline check)",
                   size_text(residual)));

@@ -186,6 +186,7 @@ class PickleRecords {
 
   std::uint64_t bits_of(Key key) const noexcept;
   std::uint64_t size_in(Key key) const;
+  std::int64_t time_in(Key key) const noexcept;
   StringId text_in(Key key);
   StringId text_of(Value value);
   StackId stack_in(Key key) const noexcept;

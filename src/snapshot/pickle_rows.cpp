@@ -14,6 +14,7 @@ using record::Action;
 using record::BlockUse;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;
+constexpr std::int64_t kLatest = std::int64_t{1} << 61;
 
 BlockUse use_of(std::string_view state) {
   if (state == "active_allocated") return BlockUse::allocated;
@@ -52,6 +53,11 @@ std::uint64_t PickleRecords::size_in(Key key) const {
                               ? wide_[value.id()].decimal.substr(0, 40)
                               : fmt::format("{}", static_cast<std::int64_t>(bits));
   throw RecordError{"a size in bytes", got, "0 to 2^62"};
+}
+
+/// Unix microseconds; kept within what can be subtracted, tens of thousands of years.
+std::int64_t PickleRecords::time_in(Key key) const noexcept {
+  return std::clamp(static_cast<std::int64_t>(bits_of(key)), -kLatest, kLatest);
 }
 
 StringId PickleRecords::text_of(Value value) {
@@ -108,7 +114,7 @@ Value PickleRecords::event_of() {
   bool kept = true;
   if (filter_.is_on()) {
     filter_.begin_trace(place_);
-    kept = filter_.next(static_cast<std::int64_t>(bits_of(Key::time_us)));
+    kept = filter_.next(time_in(Key::time_us));
   }
   const std::uint64_t number = snapshot_.events.count();
   const std::size_t extras = file_.extras.size();
@@ -129,7 +135,7 @@ EventRow PickleRecords::event_row(Action action) {
   EventRow row{.address = bits_of(has(Key::addr) ? Key::addr : Key::device_free),
                .size = size,
                .requested = size,
-               .time_us = static_cast<std::int64_t>(bits_of(Key::time_us)),
+               .time_us = time_in(Key::time_us),
                .stack = stack_in(Key::frames),
                .forward = stack_in(Key::forward_frames),
                .stream = stream_in(Key::stream),
@@ -276,7 +282,7 @@ Value PickleRecords::annotation_of() {
                                         : stage == "END" ? Stage::end
                                                          : Stage::other,
                                .device = static_cast<std::int32_t>(bits_of(Key::device)),
-                               .time_us = static_cast<std::int64_t>(bits_of(Key::time_us))});
+                               .time_us = time_in(Key::time_us)});
   return {ValueKind::annotation, file_.annotations.size() - 1};
 }
 

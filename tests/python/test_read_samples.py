@@ -154,3 +154,24 @@ def test_nothing_in_a_file_drives_the_terminal(tmp_path):
     assert "\x1b" not in done.stdout.decode()
     done = command("report", "missing\x1b[2J")
     assert b"\x1b" not in done.stderr and b"missing" in done.stderr
+
+
+def test_the_line_of_a_block_is_the_innermost_python_line_of_the_user(tmp_path):
+    path = SAMPLES / "snapshots" / "training.pickle"
+    if not path.exists():
+        pytest.skip("no samples beside the project")
+    report = sl.Snapshot.load(path).report()["devices"][0]["report"]
+    places = {row["line"]["file"] for row in report["by_line"] if row["line"]}
+    assert any(place.endswith(".py") for place in places)
+    mixed = Program()
+    script = frame("step", 7, "/home/u/train.py")
+    mixed.alloc(1 << 20, frames=[frame("empty", 3, "/src/kernel.cpp"), script])
+    mixed.alloc(1 << 19, frames=[frame("main", 9, "/src/main.cpp")])
+    written = tmp_path / "mixed.pickle"
+    written.write_bytes(pickle.dumps(snapshot(mixed)))
+    (device,) = sl.Snapshot.load(written).report()["devices"]
+    lines = [row["line"] for row in device["report"]["by_line"]]
+    assert lines == [
+        {"file": "/home/u/train.py", "line": 7, "function": "step"},
+        {"file": "/src/main.cpp", "line": 9, "function": "main"},
+    ]
