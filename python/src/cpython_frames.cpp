@@ -25,7 +25,6 @@ namespace strandline::python {
 using record::Fingerprint;
 using record::FrameListBuilder;
 using record::kMaxFrames;
-using record::RawFrame;
 
 namespace {
 
