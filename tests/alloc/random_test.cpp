@@ -27,7 +27,7 @@ constexpr std::uint64_t kSlowdown = 10;
 #else
 constexpr std::uint64_t kSlowdown = 1;
 #endif
-constexpr std::size_t kProgramLength = 4096;
+constexpr std::size_t kProgramLength = 16'384;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);

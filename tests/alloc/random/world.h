@@ -373,7 +373,7 @@ class World {
     allocator_->validate();
     for (Block& slot : model_.slots) read(slot);
     check_sums();
-    if (checks_++ % 8 == 0) check_segments(*allocator_, model_);  // as costly as 2,000 steps
+    if (checks_++ % 16 == 0) check_segments(*allocator_, model_);  // as costly as 1,000 steps
     if (!machine_) return;
     const std::vector<sim::Finding> findings = machine_->findings();
     if (!findings.empty()) throw Violation("finding: " + sim::describe(findings.front()));
