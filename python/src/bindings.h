@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <nanobind/nanobind.h>
 
 #include "strandline/record/recorder.h"
+#include "strandline/snapshot/snapshot_file.h"
 
 namespace strandline::python {
 
@@ -33,7 +35,13 @@ void init_files(nb::module_& m);
 void init_memory(nb::module_& m);
 void init_allocators(nb::module_& m);
 void init_sim(nb::module_& m);
+void init_columns(nb::module_& m);
 void init_testing(nb::module_& m);
+
+/// A snapshot file that columns handed out keep alive.
+struct LoadedFile {
+  std::shared_ptr<const snapshot::SnapshotFile> file;
+};
 
 /// A str of bytes that should be UTF-8; others are replaced. Throws nb::python_error.
 nb::object text_object(const std::string& text);

@@ -22,5 +22,6 @@ NB_MODULE(_native, m) {
   init_memory(m);
   init_sim(m);
   init_allocators(m);
+  init_columns(m);
   init_testing(m);
 }

@@ -12,9 +12,10 @@
     sl.dump_snapshot("out.pickle")  # for docs.pytorch.org/memory_viz
 """
 
-from . import _environment, _native, sim, torch
+from . import _environment, _native, answers, sim, torch
 from ._native import Buffer
 from .allocators import Allocator, HostAllocator, UnifiedAllocator
+from .columns import Columns
 from .errors import DeviceError, FormatError, OutOfMemoryError
 from .files import Snapshot
 from .labels import (
@@ -56,6 +57,7 @@ __all__ = [
     "Allocator",
     "Buffer",
     "CaptureInfo",
+    "Columns",
     "DeviceError",
     "Event",
     "FormatError",
@@ -66,6 +68,7 @@ __all__ = [
     "UnifiedAllocator",
     "__version__",
     "annotate",
+    "answers",
     "capture_info",
     "clear_cache",
     "clear_history",

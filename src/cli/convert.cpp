@@ -5,52 +5,37 @@
 #include <fmt/format.h>
 
 #include "cli/verb.h"
-#include "strandline/snapshot/json_writer.h"
-#include "strandline/snapshot/native_file.h"
-#include "strandline/snapshot/pickle_writer.h"
+#include "strandline/snapshot/file_writer.h"
 
 namespace strandline::cli {
 namespace {
 
 struct ConvertOptions : FileOptions {
   std::string output;
+  std::string format;
+  snapshot::Moment moment;
 };
 
-std::string lost_text(const snapshot::SnapshotFile& file) {
+std::string lost_text(const std::vector<snapshot::Loss>& lost) {
   std::string text;
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count > 0) text += fmt::format("not kept: {} {}\n", count, what);
-  };
-  std::uint64_t actions = 0;
-  for (const auto& extra : file.extras) {
-    if (file.snapshot.text(extra.key) == "action") ++actions;
+  for (const snapshot::Loss& loss : lost) {
+    text += fmt::format("not kept: {} {}\n", loss.count, loss.what);
   }
-  add(actions, "names of actions that are not of the format");
-  add(file.extras.size() - actions, "values of other keys of events");
-  add(file.host_events.count(), "events of host memory");
-  add(file.host_segments.count(), "segments of host memory");
   return text;
 }
 
 Answer run(const ConvertOptions& options) {
-  snapshot::SnapshotFile file = load(options);
-  file.snapshot.phases.clear();
-  for (std::size_t device = 0; device < file.snapshot.device_count(); ++device) {
-    const auto number = static_cast<std::uint8_t>(device);
-    for (auto& phase : snapshot::phases_of(file, number, snapshot::requested_curve(file, number))) {
-      file.snapshot.phases.push_back(phase);
-    }
-  }
-  if (options.output.ends_with(".slt")) {
-    snapshot::write_native(file, options.output);
-    return {};
-  }
-  if (options.output.ends_with(".json")) {
-    snapshot::write_json(file.snapshot, options.output);
-  } else {
-    snapshot::write_pickle(file.snapshot, options.output);
-  }
-  return {.text = lost_text(file)};
+  const snapshot::FileFormat format = options.format.empty()
+                                          ? snapshot::format_of_path(options.output)
+                                          : *snapshot::format_named(options.format);
+  const snapshot::SnapshotFile file = load(options);
+  snapshot::write_file(file, options.output, format,
+                       {.moment = options.moment,
+                        .device = options.device_number(),
+                        .answers = answer_options(options, file)});
+  Answer answer;
+  answer.text = lost_text(snapshot::losses(file, format));
+  return answer;
 }
 
 }  // namespace
@@ -60,12 +45,26 @@ void add_convert(CLI::App& app, Answer& answer) {
   const auto options = std::make_shared<ConvertOptions>();
   verb->add_option("file", options->file, "the snapshot to read")->required();
   verb->add_option("output", options->output,
-                   "where to: .slt for the native file, .json for JSON, else a pickle")
+                   "where to; its end says the format: .slt the native file, .trace.json chrome, "
+                   ".json json, .pb.gz or .pprof pprof, .folded folded, else pickle")
       ->required();
+  verb->add_option("--to", options->format, "the format: " + snapshot::format_names())
+      ->check([](const std::string& name) {
+        if (snapshot::format_named(name)) return std::string();
+        return fmt::format("\"{}\" is no format: {}", name, snapshot::format_names());
+      });
+  add_device(*verb, *options);
   add_range(*verb, *options);
+  add_filter(*verb, *options);
+  add_moment(*verb, options->moment);
   verb->footer(
-      "The pickle is of protocol 4 with the opcodes that memory_viz knows.\n"
-      "Example: strandline convert run.pickle.zst run.pickle");
+      "A pickle is of protocol 4 with the opcodes that memory_viz knows; pickle and json are of\n"
+      "the whole file. Profiles (pprof, folded) are of what is held at the peak or another "
+      "moment;\n"
+      "Perfetto opens chrome.\n"
+      "Example: strandline convert run.pickle.zst run.pickle\n"
+      "         strandline convert run.pickle peak.pb.gz\n"
+      "         strandline convert run.pickle run.trace.json --device 0");
   verb->callback([options, &answer] { answer = run(*options); });
 }
 

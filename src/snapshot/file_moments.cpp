@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moments of a trace: the curve, what is held, the phases around it. Each is linear in the events.
 #include <algorithm>
+#include <cmath>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "snapshot/file_links.h"
 #include "snapshot/lifetimes.h"
 #include "snapshot/wrapping.h"
+#include "strandline/core/error.h"
 #include "strandline/snapshot/file_report.h"
 
 namespace strandline::snapshot {
@@ -77,6 +81,38 @@ class HeldBlocks {
 };
 
 }  // namespace
+
+std::uint64_t events_before(const Moment& moment, const SnapshotFile& file,
+                            const DeviceAccount& account) {
+  const RowRange trace = trace_of(file, account.device);
+  // Events of the range; those before it are allocs that stand for the state at its start.
+  const std::uint64_t carried = account.part ? account.part->carried : 0;
+  const auto count = static_cast<std::int64_t>(account.events);
+  if (moment.event) {
+    const std::int64_t before = account.number_in_file(-1);
+    if (*moment.event < before || *moment.event > before + count) {
+      throw OutOfRange(error_message("events_before", "event", fmt::format("{}", *moment.event),
+                                     fmt::format("{} to {}", before, before + count)));
+    }
+    return carried + static_cast<std::uint64_t>(*moment.event - before);
+  }
+  if (moment.time_us) {
+    const auto begin =
+        file.snapshot.events.time_us.begin() + static_cast<std::ptrdiff_t>(trace.first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(trace.count);
+    const auto first = begin + static_cast<std::ptrdiff_t>(carried);
+    return static_cast<std::uint64_t>(std::upper_bound(first, end, *moment.time_us) - begin);
+  }
+  if (moment.fraction) {
+    if (!(*moment.fraction >= 0 && *moment.fraction <= 1)) {
+      throw OutOfRange(error_message("events_before", "fraction",
+                                     fmt::format("{}", *moment.fraction), "0 to 1"));
+    }
+    return carried +
+           static_cast<std::uint64_t>(std::llround(*moment.fraction * static_cast<double>(count)));
+  }
+  return static_cast<std::uint64_t>(account.active_peak_after_event + 1);
+}
 
 BlockColumns blocks_held(const SnapshotFile& file, std::uint8_t device, std::int64_t after_event) {
   return HeldBlocks(file, device, after_event).run();

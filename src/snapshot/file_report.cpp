@@ -3,7 +3,7 @@
 #include "strandline/snapshot/file_report.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,6 @@
 #include "snapshot/report_tables.h"
 #include "snapshot/utf8.h"
 #include "snapshot/wrapping.h"
-#include "strandline/core/error.h"
 #include "strandline/snapshot/printable.h"
 #include "strandline/snapshot/report_json.h"
 
@@ -22,38 +21,6 @@ namespace {
 
 constexpr auto kCapacity = static_cast<std::size_t>(record::Measure::capacity);
 constexpr auto kRequested = static_cast<std::size_t>(record::Measure::requested);
-
-/// Events before the moment.
-std::size_t index_of(const Moment& moment, const SnapshotFile& file, RowRange trace,
-                     const DeviceAccount& account) {
-  // Events of the range; those before it are allocs that stand for the state at its start.
-  const std::uint64_t carried = account.part ? account.part->carried : 0;
-  const auto count = static_cast<std::int64_t>(account.events);
-  if (moment.event) {
-    const std::int64_t before = account.number_in_file(-1);
-    if (*moment.event < before || *moment.event > before + count) {
-      throw OutOfRange(error_message("make_file_report", "event", fmt::format("{}", *moment.event),
-                                     fmt::format("{} to {}", before, before + count)));
-    }
-    return static_cast<std::size_t>(carried) + static_cast<std::size_t>(*moment.event - before);
-  }
-  if (moment.time_us) {
-    const auto begin =
-        file.snapshot.events.time_us.begin() + static_cast<std::ptrdiff_t>(trace.first);
-    const auto end = begin + static_cast<std::ptrdiff_t>(trace.count);
-    const auto first = begin + static_cast<std::ptrdiff_t>(carried);
-    return static_cast<std::size_t>(std::upper_bound(first, end, *moment.time_us) - begin);
-  }
-  if (moment.fraction) {
-    if (!(*moment.fraction >= 0 && *moment.fraction <= 1)) {
-      throw OutOfRange(error_message("make_file_report", "fraction",
-                                     fmt::format("{}", *moment.fraction), "0 to 1"));
-    }
-    return static_cast<std::size_t>(carried) +
-           static_cast<std::size_t>(std::llround(*moment.fraction * static_cast<double>(count)));
-  }
-  return static_cast<std::size_t>(account.active_peak_after_event + 1);
-}
 
 void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vector<Note>& notes) {
   const auto add = [&](std::string kind, std::uint64_t number, std::string text) {
@@ -89,23 +56,29 @@ void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vect
                   with_commas(file.host_events.count())));
 }
 
-DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, const Moment& moment) {
+DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, const Moment& moment,
+                           const AnswerOptions& options) {
   Snapshot& snapshot = file.snapshot;
   const std::uint8_t device = account.device;
   const RowRange trace = device < file.traces.size() ? file.traces[device] : RowRange{};
   const std::vector<std::int64_t> curve = requested_curve(file, device);
-  const std::size_t index = index_of(moment, file, trace, account);
+  const auto index = static_cast<std::size_t>(events_before(moment, file, account));
   DeviceReport result{.device = device,
                       .account = account,
                       .after_event = static_cast<std::int64_t>(index) - 1,
                       .level = curve[index],
+                      .held = {},
                       .before_trace = {},
                       .report = {}};
 
-  BlockColumns held = blocks_held(file, device, result.after_event);
-  for (std::size_t b = 0; b < held.count(); ++b) {
-    if (held.action[b] != record::Action::none) continue;
-    result.before_trace += {.bytes = held.size[b], .requested = held.requested[b], .blocks = 1};
+  BlockColumns held;
+  const BlockColumns all = blocks_held(file, device, result.after_event);
+  for (std::size_t b = 0; b < all.count(); ++b) {
+    const BlockRow row = all.row(b);
+    const Held one{.bytes = row.size, .requested = row.requested, .blocks = 1};
+    result.held += one;
+    if (row.action == record::Action::none) result.before_trace += one;
+    if (options.counts(row)) held.push_back(row);
   }
   snapshot.peak_set[kCapacity] = std::move(held);
   const auto last = static_cast<std::size_t>(trace.first) + index;  // one past the event
@@ -118,7 +91,7 @@ DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, con
   snapshot.phases = phases_of(file, device, curve);
   snapshot.counters = {};
   snapshot.counters.events[1] = trace.count;
-  result.report = make_peak_report(snapshot, {});
+  result.report = make_peak_report(snapshot, {}, {.library_folders = {}, .own = options.own});
   result.report.cached.reset();
   result.report.end_active = static_cast<std::uint64_t>(account.active_end);
   if (trace.count > 0) {
@@ -155,8 +128,12 @@ std::string device_text(const DeviceReport& device, const std::string& file,
   const Style style(options.color);
   std::string text = style.bold(cut_to_width(heading(device, file), options.width)) + "\n\n";
   text += fmt::format("{:<11}{} requested, {} blocks, {}\n", is_peak ? "peak" : "held",
-                      size_text(report.peak.bytes), with_commas(report.peak.blocks),
+                      size_text(device.held.bytes), with_commas(device.held.blocks),
                       moment_text(device, report));
+  if (report.peak.blocks != device.held.blocks) {
+    text += fmt::format("{:<11}{} of it in {} blocks match the filter\n", "",
+                        size_text(report.peak.bytes), with_commas(report.peak.blocks));
+  }
   text +=
       fmt::format("{:<11}{} of it older than the trace, in {} blocks\n", "",
                   size_text(device.before_trace.bytes), with_commas(device.before_trace.blocks));
@@ -180,10 +157,11 @@ std::string device_text(const DeviceReport& device, const std::string& file,
 }  // namespace
 
 std::vector<DeviceReport> make_file_report(SnapshotFile& file, const Moment& moment,
-                                           std::optional<std::uint8_t> device) {
+                                           std::optional<std::uint8_t> device,
+                                           const AnswerOptions& options) {
   std::vector<DeviceReport> reports;
   for (const DeviceAccount& account : make_account(file, device).devices) {
-    reports.push_back(report_device(file, account, moment));
+    reports.push_back(report_device(file, account, moment, options));
   }
   return reports;
 }
@@ -214,6 +192,10 @@ std::string file_report_json(const std::vector<DeviceReport>& devices, const std
                     {"reserved_at_end_bytes", device.account.reserved},
                     {"cached_at_end_bytes", device.account.cached},
                     {"residual_bytes", device.account.residual},
+                    {"held",
+                     {{"bytes", device.held.bytes},
+                      {"requested_bytes", device.held.requested},
+                      {"blocks", device.held.blocks}}},
                     {"before_trace",
                      {{"bytes", device.before_trace.bytes},
                       {"requested_bytes", device.before_trace.requested},

@@ -2,6 +2,8 @@
 // Records one by one, so that nothing larger than one of them is held.
 #include "strandline/snapshot/json_writer.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "snapshot/byte_output.h"
@@ -18,33 +20,70 @@ std::string dumped(const Json& json) {
 
 class JsonWriter {
  public:
-  JsonWriter(const Snapshot& snapshot, ByteOutput& output) : snapshot_(snapshot), output_(output) {}
+  /// `file` is null where the snapshot is all there is.
+  JsonWriter(const Snapshot& snapshot, const SnapshotFile* file, ByteOutput& output)
+      : snapshot_(snapshot), file_(file), output_(output) {}
 
   void write() {
     output_.write("{\"segments\":[");
-    for (std::size_t s = 0; s < snapshot_.segments.count(); ++s) next(s, segment(s));
+    write_segments(snapshot_.segments, snapshot_.blocks);
     output_.write("],\"device_traces\":[");
-    for (std::size_t device = 0; device < snapshot_.device_count(); ++device) {
+    for (std::size_t device = 0; device < device_count(); ++device) {
       output_.write(device == 0 ? "[" : ",[");
       std::size_t written = 0;
       for (std::size_t i = 0; i < snapshot_.events.count(); ++i) {
-        if (snapshot_.events.device[i] == device) next(written++, event(i));
+        if (snapshot_.events.device[i] == device) next(written++, device_event(i));
       }
       output_.write("]");
     }
     output_.write("],\"external_annotations\":[");
-    std::size_t written = 0;
-    for (const PhaseRow& phase : snapshot_.phases) {
-      next(written++, mark(phase, "START", phase.start_us));
-      if (!phase.open) next(written++, mark(phase, "END", phase.end_us));
-    }
-    output_.write("],\"allocator_settings\":{}}\n");
+    write_annotations();
+    output_.write("],\"allocator_settings\":");
+    output_.write(file_ == nullptr ? "{}" : file_->settings);
+    if (file_ != nullptr) write_host();
+    output_.write("}\n");
   }
 
  private:
+  std::size_t device_count() const {
+    return file_ == nullptr ? snapshot_.device_count() : file_->traces.size();
+  }
+
   void next(std::size_t number, const Json& json) {
     output_.write(number == 0 ? "\n" : ",\n");
     output_.write(dumped(json));
+  }
+
+  void write_annotations() {
+    std::size_t written = 0;
+    if (file_ == nullptr) {
+      for (const PhaseRow& phase : snapshot_.phases) {
+        next(written++, mark(phase.name, "START", 0, phase.start_us));
+        if (!phase.open) next(written++, mark(phase.name, "END", 0, phase.end_us));
+      }
+      return;
+    }
+    for (const Annotation& annotation : file_->annotations) {
+      const char* const stage = annotation.stage == Stage::start ? "START"
+                                : annotation.stage == Stage::end ? "END"
+                                                                 : "";
+      next(written++, mark(annotation.name, stage, annotation.device, annotation.time_us));
+    }
+  }
+
+  void write_host() {
+    output_.write(",\"host_segments\":[");
+    write_segments(file_->host_segments, file_->host_blocks);
+    output_.write("],\"host_traces\":[");
+    if (file_->host_events.count() > 0) {
+      output_.write("[");
+      for (std::size_t i = 0; i < file_->host_events.count(); ++i) {
+        const record::Action action = file_->host_events.action[i];
+        next(i, event(file_->host_events, i, record::action_name(action)));
+      }
+      output_.write("]");
+    }
+    output_.write("]");
   }
 
   Json frames(StackId stack) const {
@@ -63,23 +102,50 @@ class JsonWriter {
     return {first, second};
   }
 
-  Json event(std::size_t i) const {
-    const EventColumns& events = snapshot_.events;
+  Json event(const EventColumns& events, std::size_t i, std::string_view action) const {
     const bool is_oom = events.action[i] == record::Action::oom;
     const bool is_block =
         record::begins_block(events.action[i]) || record::ends_block(events.action[i]);
-    return {{"action", record::action_name(events.action[i])},
-            {is_oom ? "device_free" : "addr", events.address[i]},
-            {"size", is_oom || is_block ? events.requested[i] : events.size[i]},
-            {"stream", snapshot_.stream(events.stream[i]).first},
-            {"time_us", events.time_us[i]},
-            {"user_metadata", snapshot_.text(events.label[i])},
-            {"pool_id", pool(events.pool[i])},
-            {"frames", frames(events.stack[i])}};
+    Json json{{"action", action},
+              {is_oom ? "device_free" : "addr", events.address[i]},
+              {"size", is_oom || is_block ? events.requested[i] : events.size[i]},
+              {"stream", snapshot_.stream(events.stream[i]).first},
+              {"time_us", events.time_us[i]},
+              {"user_metadata", snapshot_.text(events.label[i])},
+              {"pool_id", pool(events.pool[i])},
+              {"frames", frames(events.stack[i])}};
+    if (events.context[i]) json["compile_context"] = snapshot_.text(events.context[i]);
+    return json;
   }
 
-  Json block(std::size_t b) const {
-    const BlockColumns& blocks = snapshot_.blocks;
+  /// With what it has beyond the columns; its numbers come in order.
+  Json device_event(std::size_t i) {
+    if (file_ == nullptr) {
+      return event(snapshot_.events, i, record::action_name(snapshot_.events.action[i]));
+    }
+    Json json = event(snapshot_.events, i, file_->action_text(i));
+    if (snapshot_.events.forward[i]) json["forward_frames"] = frames(snapshot_.events.forward[i]);
+    if (snapshot_.events.op[i]) json["category"] = snapshot_.text(snapshot_.events.op[i]);
+    const auto first = std::lower_bound(
+        file_->extras.begin(), file_->extras.end(), i,
+        [](const EventExtra& extra, std::size_t number) { return extra.event < number; });
+    for (auto extra = first; extra != file_->extras.end() && extra->event == i; ++extra) {
+      const std::string key(snapshot_.text(extra->key));
+      if (key != "action") json[key] = value_of(snapshot_.text(extra->value));
+    }
+    return json;
+  }
+
+  /// Lists and dictionaries were kept as JSON, texts as they are.
+  static Json value_of(std::string_view text) {
+    if (text.starts_with('{') || text.starts_with('[')) {
+      Json json = Json::parse(text, nullptr, false);
+      if (!json.is_discarded()) return json;
+    }
+    return text;
+  }
+
+  Json block(const BlockColumns& blocks, std::size_t b) const {
     const char* const state = blocks.use[b] == BlockUse::allocated      ? "active_allocated"
                               : blocks.use[b] == BlockUse::pending_free ? "active_pending_free"
                                                                         : "inactive";
@@ -90,20 +156,23 @@ class JsonWriter {
             {"frames", frames(blocks.stack[b])}};
   }
 
-  Json segment(std::size_t s) const {
-    const SegmentRow row = snapshot_.segments.row(s);
+  void write_segments(const SegmentColumns& segments, const BlockColumns& blocks) {
+    for (std::size_t s = 0; s < segments.count(); ++s) next(s, segment(segments.row(s), blocks));
+  }
+
+  Json segment(const SegmentRow& row, const BlockColumns& columns) const {
     Json blocks = Json::array();
     std::uint64_t active = 0;
     std::uint64_t allocated = 0;
     std::uint64_t requested = 0;
     for (std::size_t b = row.first_block; b < row.first_block + row.block_count; ++b) {
-      blocks.push_back(block(b));
-      if (snapshot_.blocks.use[b] == BlockUse::inactive) continue;
-      active += snapshot_.blocks.size[b];
-      requested += snapshot_.blocks.requested[b];
-      if (snapshot_.blocks.use[b] == BlockUse::allocated) allocated += snapshot_.blocks.size[b];
+      blocks.push_back(block(columns, b));
+      if (columns.use[b] == BlockUse::inactive) continue;
+      active += columns.size[b];
+      requested += columns.requested[b];
+      if (columns.use[b] == BlockUse::allocated) allocated += columns.size[b];
     }
-    return {{"device", row.device},
+    return {{"device", row.device == kHost ? -1 : static_cast<int>(row.device)},
             {"address", row.address},
             {"total_size", row.size},
             {"allocated_size", allocated},
@@ -117,14 +186,16 @@ class JsonWriter {
             {"blocks", std::move(blocks)}};
   }
 
-  Json mark(const PhaseRow& phase, const char* stage, std::int64_t time_us) const {
-    return {{"name", snapshot_.text(phase.name)},
-            {"stage", stage},
-            {"device", 0},
-            {"time_us", time_us}};
+  Json mark(StringId name, const char* stage, std::int32_t device, std::int64_t time_us) const {
+    return {
+        {"name", snapshot_.text(name)}, {"stage", stage}, {"device", device}, {"time_us", time_us}};
   }
 
+  /// -1 in 8 bits: the device that pinned memory is told to be of.
+  static constexpr std::uint8_t kHost = 255;
+
   const Snapshot& snapshot_;
+  const SnapshotFile* file_;
   ByteOutput& output_;
 };
 
@@ -132,7 +203,13 @@ class JsonWriter {
 
 void write_json(const Snapshot& snapshot, const std::string& path) {
   FileOutput output(path);
-  JsonWriter(snapshot, output).write();
+  JsonWriter(snapshot, nullptr, output).write();
+  output.commit();
+}
+
+void write_json(const SnapshotFile& file, const std::string& path) {
+  FileOutput output(path);
+  JsonWriter(file.snapshot, &file, output).write();
   output.commit();
 }
 

@@ -79,7 +79,7 @@ class Summary {
  public:
   Summary(const Snapshot& snapshot, const ReportOptions& options, PeakReport& report)
       : snapshot_(snapshot),
-        frames_(snapshot, options.library_folders),
+        frames_(snapshot, options.library_folders, options.own),
         phases_(snapshot),
         report_(report) {}
 

@@ -49,6 +49,14 @@ class PickleEncoder {
   }
   void integer(std::uint32_t value) { integer(static_cast<std::uint64_t>(value)); }
 
+  void real(double value) {
+    char* to = room(9);
+    to[0] = 'G';
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int i = 0; i < 8; ++i) to[1 + i] = static_cast<char>(bits >> (56 - 8 * i));
+    at_ += 9;
+  }
+
   /// Valid UTF-8 stays as it is; other bytes become U+FFFD.
   void text(std::string_view utf8);
 

@@ -99,6 +99,13 @@ void PickleParts::text(StringId id) {
   memo = encoder_.memoize();
 }
 
+void PickleParts::known_text(std::string_view utf8) {
+  const auto known = known_texts_.find(utf8);
+  if (known != known_texts_.end()) return encoder_.get(known->second);
+  encoder_.text(utf8);
+  known_texts_.emplace(utf8, encoder_.memoize());
+}
+
 void PickleParts::frame(FrameId id) {
   Memo& memo = frames_[id.value];
   if (memo) return encoder_.get(memo);

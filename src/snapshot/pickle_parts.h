@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -93,6 +95,8 @@ class PickleParts {
   void text(StringId id);
   /// A text that is no column's; written where it stands.
   void text(std::string_view utf8) { encoder_.text(utf8); }
+  /// A text of which there are few kinds, of the format or not: written once.
+  void known_text(std::string_view utf8);
   /// The frames, innermost first, as a list of dictionaries.
   void stack(StackId id);
   void pool(PoolId id);
@@ -127,6 +131,7 @@ class PickleParts {
   PickleEncoder& encoder_;
   const Snapshot& snapshot_;
   std::array<Memo, static_cast<std::size_t>(Word::count_)> words_{};
+  std::map<std::string, Memo, std::less<>> known_texts_;
   std::vector<Memo> texts_;
   std::vector<Memo> frames_;
   std::vector<Memo> stacks_;

@@ -6,18 +6,11 @@
 
 #include "snapshot/byte_output.h"
 #include "snapshot/pickle_events.h"
+#include "snapshot/pickle_segments.h"
 #include "snapshot/settings_list.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using record::BlockUse;
-
-struct SegmentSums {
-  std::uint64_t allocated = 0;
-  std::uint64_t active = 0;
-  std::uint64_t requested = 0;
-};
 
 class Writer {
  public:
@@ -30,7 +23,7 @@ class Writer {
     parts_.word(Word::device_traces);
     PickleEvents(encoder_, parts_, snapshot_).write();
     parts_.word(Word::segments);
-    write_segments();
+    PickleSegments(encoder_, parts_, snapshot_, snapshot_.segments, snapshot_.blocks).write();
     parts_.word(Word::allocator_settings);
     write_settings();
     parts_.word(Word::external_annotations);
@@ -47,81 +40,6 @@ class Writer {
   void field(Word key, std::uint64_t value) {
     parts_.word(key);
     encoder_.integer(value);
-  }
-
-  void write_segments() {
-    PickleList list(encoder_);
-    for (std::size_t s = 0; s < snapshot_.segments.count(); ++s) {
-      list.next();
-      write_segment(snapshot_.segments.row(s));
-    }
-    list.end();
-  }
-
-  SegmentSums sums_of(const SegmentRow& segment) const {
-    SegmentSums sums;
-    for (std::size_t i = 0; i < segment.block_count; ++i) {
-      const std::size_t b = segment.first_block + i;
-      const BlockUse use = snapshot_.blocks.use[b];
-      if (use == BlockUse::inactive) continue;
-      sums.active += snapshot_.blocks.size[b];
-      sums.requested += snapshot_.blocks.requested[b];
-      if (use == BlockUse::allocated) sums.allocated += snapshot_.blocks.size[b];
-    }
-    return sums;
-  }
-
-  void write_segment(const SegmentRow& segment) {
-    const SegmentSums sums = sums_of(segment);
-    encoder_.empty_dict();
-    encoder_.mark();
-    field(Word::device, segment.device);
-    field(Word::address, segment.address);
-    field(Word::total_size, segment.size);
-    field(Word::allocated_size, sums.allocated);
-    field(Word::active_size, sums.active);
-    field(Word::requested_size, sums.requested);
-    field(Word::stream, snapshot_.stream(segment.stream).first);
-    parts_.word(Word::segment_type);
-    parts_.word(segment.is_small ? Word::small : Word::large);
-    parts_.word(Word::segment_pool_id);
-    parts_.pool(segment.pool);
-    parts_.word(Word::is_expandable);
-    encoder_.boolean(segment.is_expandable);
-    parts_.word(Word::frames);
-    parts_.stack(segment.stack);
-    parts_.word(Word::blocks);
-    PickleList list(encoder_);
-    for (std::size_t i = 0; i < segment.block_count; ++i) {
-      list.next();
-      write_block(segment.first_block + i);
-    }
-    list.end();
-    encoder_.set_items();
-  }
-
-  void write_block(std::size_t b) {
-    const BlockColumns& blocks = snapshot_.blocks;
-    encoder_.empty_dict();
-    encoder_.mark();
-    field(Word::address, blocks.address[b]);
-    field(Word::size, blocks.size[b]);
-    field(Word::requested_size, blocks.requested[b]);
-    parts_.word(Word::state);
-    switch (blocks.use[b]) {
-      case BlockUse::allocated:
-        parts_.word(Word::active_allocated);
-        break;
-      case BlockUse::pending_free:
-        parts_.word(Word::active_pending_free);
-        break;
-      case BlockUse::inactive:
-        parts_.word(Word::inactive);
-        break;
-    }
-    parts_.word(Word::frames);
-    parts_.stack(blocks.stack[b]);
-    encoder_.set_items();
   }
 
   void write_settings() {

@@ -17,8 +17,8 @@ namespace {
 /// Stacks of one file as what another file can be compared with.
 class StackTexts {
  public:
-  explicit StackTexts(const SnapshotFile& file)
-      : snapshot_(file.snapshot), frames_(file.snapshot, no_folders_) {}
+  StackTexts(const SnapshotFile& file, const std::vector<std::string>& own)
+      : snapshot_(file.snapshot), frames_(file.snapshot, {}, own) {}
 
   /// The frames, innermost first, one a line.
   const std::string& key(StackId stack) {
@@ -49,14 +49,13 @@ class StackTexts {
 
  private:
   const Snapshot& snapshot_;
-  const std::vector<std::string> no_folders_;
   UserFrames frames_;
   std::unordered_map<std::uint32_t, std::string> keys_;
 };
 
 void add_side(const SnapshotFile& file, const BlockColumns& blocks, Held StackDifference::*side,
-              std::map<std::string, StackDifference>& groups) {
-  StackTexts texts(file);
+              const std::vector<std::string>& own, std::map<std::string, StackDifference>& groups) {
+  StackTexts texts(file, own);
   for (std::size_t b = 0; b < blocks.count(); ++b) {
     const StackId stack = blocks.stack[b];
     const auto [entry, is_new] = groups.try_emplace(texts.key(stack));
@@ -72,10 +71,11 @@ void add_side(const SnapshotFile& file, const BlockColumns& blocks, Held StackDi
 }  // namespace
 
 Difference make_difference(const SnapshotFile& file_a, const BlockColumns& a,
-                           const SnapshotFile& file_b, const BlockColumns& b) {
+                           const SnapshotFile& file_b, const BlockColumns& b,
+                           const std::vector<std::string>& own) {
   std::map<std::string, StackDifference> groups;
-  add_side(file_a, a, &StackDifference::a, groups);
-  add_side(file_b, b, &StackDifference::b, groups);
+  add_side(file_a, a, &StackDifference::a, own, groups);
+  add_side(file_b, b, &StackDifference::b, own, groups);
   Difference difference;
   for (auto& [key, group] : groups) {
     difference.a += group.a;
@@ -89,7 +89,8 @@ Difference make_difference(const SnapshotFile& file_a, const BlockColumns& a,
   return difference;
 }
 
-std::vector<Leak> find_leaks(const SnapshotFile& file, std::uint8_t device) {
+std::vector<Leak> find_leaks(const SnapshotFile& file, std::uint8_t device,
+                             const AnswerOptions& options) {
   if (device >= file.traces.size()) return {};
   const RowRange trace = file.traces[device];
   const EventColumns& events = file.snapshot.events;
@@ -100,14 +101,14 @@ std::vector<Leak> find_leaks(const SnapshotFile& file, std::uint8_t device) {
   }
   const BlockColumns live = blocks_held(file, device, static_cast<std::int64_t>(trace.count) - 1);
   for (std::size_t b = 0; b < live.count(); ++b) {
-    if (live.alloc_sequence[b] == 0) continue;
+    if (live.alloc_sequence[b] == 0 || !options.counts(live.row(b))) continue;
     Leak& leak = leaks[live.stack[b].value];
     leak.held += {.bytes = live.requested[b], .requested = live.requested[b], .blocks = 1};
     if (leak.held.blocks == 1) leak.oldest_us = live.alloc_time_us[b];
     leak.oldest_us = std::min(leak.oldest_us, live.alloc_time_us[b]);
     leak.newest_us = std::max(leak.newest_us, live.alloc_time_us[b]);
   }
-  StackTexts texts(file);
+  StackTexts texts(file, options.own);
   std::vector<Leak> found;
   std::map<std::pair<std::uint64_t, std::string>, Leak> sorted;
   for (auto& [stack, leak] : leaks) {

@@ -41,13 +41,42 @@ bool is_library_file(std::string_view file) noexcept {
                      [&](std::string_view part) { return is_in_python_folder(file, part); });
 }
 
+bool matches_path(std::string_view pattern, std::string_view path) noexcept {
+  if (pattern.find_first_of("*?") == std::string_view::npos) {
+    return path.find(pattern) != std::string_view::npos;
+  }
+  // The last star is the only place to come back to: what it takes grows by one.
+  std::size_t p = 0;
+  std::size_t at = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t star_at = 0;
+  while (at < path.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_at = at;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == path[at])) {
+      ++p;
+      ++at;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      at = ++star_at;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
 bool UserFrames::is_users(FrameId frame) {
   std::optional<bool>& known = known_[frame.value];
   if (!known) {
     const std::string_view file = snapshot_.text(snapshot_.frames.file(frame));
-    known = !is_library_file(file) &&
-            std::none_of(folders_.begin(), folders_.end(),
-                         [&](const std::string& folder) { return is_under(file, folder); });
+    const auto matches = [&](const std::string& pattern) { return matches_path(pattern, file); };
+    const auto lies_under = [&](const std::string& folder) { return is_under(file, folder); };
+    known = own_.empty() ? !is_library_file(file) &&
+                               std::none_of(folders_.begin(), folders_.end(), lies_under)
+                         : std::any_of(own_.begin(), own_.end(), matches);
   }
   return *known;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "strandline/snapshot/peak_report.h"
@@ -14,10 +15,18 @@ namespace strandline::snapshot {
 /// By the path alone: "<frozen …>", "??", …/site-packages/…, …/lib/python3.11/….
 bool is_library_file(std::string_view file) noexcept;
 
+/// A text in the path, or, with * or ? in it, a pattern of the whole path.
+bool matches_path(std::string_view pattern, std::string_view path) noexcept;
+
 class UserFrames {
  public:
-  UserFrames(const Snapshot& snapshot, const std::vector<std::string>& library_folders)
-      : snapshot_(snapshot), folders_(library_folders), known_(snapshot.frames.size() + 1) {}
+  /// With `own` patterns only files that match one are the user's.
+  explicit UserFrames(const Snapshot& snapshot, std::vector<std::string> library_folders = {},
+                      std::vector<std::string> own = {})
+      : snapshot_(snapshot),
+        folders_(std::move(library_folders)),
+        own_(std::move(own)),
+        known_(snapshot.frames.size() + 1) {}
 
   bool is_users(FrameId frame);
   /// The innermost of the user's Python frames of a stack, without one the innermost of the user's:
@@ -27,7 +36,8 @@ class UserFrames {
 
  private:
   const Snapshot& snapshot_;
-  const std::vector<std::string>& folders_;
+  std::vector<std::string> folders_;
+  std::vector<std::string> own_;
   std::vector<std::optional<bool>> known_;
 };
 

@@ -3,37 +3,13 @@
 
 import json
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
-import jsonschema
 import pytest
+from answers import answer, strandline
 from snapshot_kinds import Program, differences, frame, snapshot
 
-SCHEMAS = Path(__file__).parents[2] / "schema"
 USER = frame("step", 88)
 LIBRARY = frame("linear", 7, "/usr/lib/python3.11/site-packages/torch/nn.py")
-
-
-def strandline(*words, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "strandline", *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-    )
-
-
-def answer(*words, status=0):
-    """The JSON answer, held against its schema."""
-    done = strandline(*words, "--json")
-    assert (done.returncode, done.stderr) == (status, "")
-    document = json.loads(done.stdout)
-    name = document["format"].removeprefix("strandline.")
-    jsonschema.validate(document, json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
-    return document
 
 
 @pytest.fixture

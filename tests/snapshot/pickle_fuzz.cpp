@@ -8,7 +8,11 @@
 #include "strandline/core/error.h"
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/file_report.h"
+#include "strandline/snapshot/fragmentation.h"
+#include "strandline/snapshot/out_of_memory.h"
 #include "strandline/snapshot/pickle_writer.h"
+#include "strandline/snapshot/profile_export.h"
+#include "strandline/snapshot/slice.h"
 #include "strandline/snapshot/stack_groups.h"
 
 namespace {
@@ -22,7 +26,13 @@ void use(SnapshotFile& file) {
   (void)file_report_text(reports, "file");
   (void)file_report_json(reports, "file");
   for (const DeviceReport& report : reports) (void)find_leaks(file, report.device);
+  (void)fragmentation_text(make_fragmentation(file), "file", 10);
+  (void)out_of_memory_text(explain_out_of_memory(file), "file", 10);
+  (void)profile_bytes(file);
   (void)pickle_bytes(file.snapshot);
+  (void)pickle_bytes(file);
+  const std::uint64_t half = file.snapshot.events.count() / 2;
+  (void)pickle_bytes(make_slice(file, {.first_event = half / 2, .end_event = half}).file);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "strandline/core/export.h"
 #include "strandline/snapshot/accounting.h"
+#include "strandline/snapshot/answer_options.h"
 #include "strandline/snapshot/peak_report.h"
 #include "strandline/snapshot/report_text.h"
 
@@ -29,11 +30,16 @@ struct Moment {
   std::optional<double> fraction;       ///< of the events: 0 before the first, 1 after the last
 };
 
+/// How many events of the device's trace come before the moment. Throws OutOfRange.
+STRANDLINE_API std::uint64_t events_before(const Moment& moment, const SnapshotFile& file,
+                                           const DeviceAccount& account);
+
 struct DeviceReport {
   std::uint8_t device = 0;
   DeviceAccount account;
   std::int64_t after_event = -1;
   std::int64_t level = 0;  ///< of the curve there
+  Held held;               ///< all of it, whatever counts in the report
   Held before_trace;       ///< of what is held, what is older than the trace
   PeakReport report;
 };
@@ -43,7 +49,7 @@ struct DeviceReport {
 /// is none.
 STRANDLINE_API std::vector<DeviceReport> make_file_report(
     SnapshotFile& file, const Moment& moment = {},
-    std::optional<std::uint8_t> device = std::nullopt);
+    std::optional<std::uint8_t> device = std::nullopt, const AnswerOptions& options = {});
 
 STRANDLINE_API std::string file_report_text(const std::vector<DeviceReport>& devices,
                                             const std::string& file,

@@ -9,10 +9,14 @@
 
 #include "strandline/core/export.h"
 #include "strandline/snapshot/snapshot.h"
+#include "strandline/snapshot/snapshot_file.h"
 
 namespace strandline::snapshot {
 
 /// Writes to `path`, which is replaced as a whole. Throws DeviceError naming the path.
 STRANDLINE_API void write_json(const Snapshot& snapshot, const std::string& path);
+/// With all that a file has beyond a snapshot: settings, annotations as they are, keys of events
+/// that have no column, pinned host memory.
+STRANDLINE_API void write_json(const SnapshotFile& file, const std::string& path);
 
 }  // namespace strandline::snapshot

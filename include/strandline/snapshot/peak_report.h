@@ -35,6 +35,8 @@ struct RunInfo {
 struct ReportOptions {
   /// Folders whose files are not the user's, beside what their paths tell.
   std::vector<std::string> library_folders;
+  /// Patterns of files that alone are the user's, as AnswerOptions has them; none: all others are.
+  std::vector<std::string> own{};
   /// Steps over which growth is told.
   std::uint64_t growth_steps = 100;
 };

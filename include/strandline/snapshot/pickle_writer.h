@@ -18,6 +18,7 @@
 
 #include "strandline/core/export.h"
 #include "strandline/snapshot/snapshot.h"
+#include "strandline/snapshot/snapshot_file.h"
 
 namespace strandline::snapshot {
 
@@ -25,7 +26,13 @@ namespace strandline::snapshot {
 /// Throws DeviceError naming the path and the system's reason.
 STRANDLINE_API void write_pickle(const Snapshot& snapshot, const std::string& path);
 
+/// A file anew, with all it has beyond a snapshot: settings, annotations as they are, other
+/// actions, keys of events that have no column (what is no text, list or dictionary as its JSON),
+/// pinned memory of the host.
+STRANDLINE_API void write_pickle(const SnapshotFile& file, const std::string& path);
+
 /// The same bytes in memory.
 STRANDLINE_API std::string pickle_bytes(const Snapshot& snapshot);
+STRANDLINE_API std::string pickle_bytes(const SnapshotFile& file);
 
 }  // namespace strandline::snapshot

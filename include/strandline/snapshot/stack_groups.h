@@ -34,7 +34,8 @@ struct Difference {
 
 /// Compares what two files hold, by blocks as `blocks_held` gives them.
 STRANDLINE_API Difference make_difference(const SnapshotFile& file_a, const BlockColumns& a,
-                                          const SnapshotFile& file_b, const BlockColumns& b);
+                                          const SnapshotFile& file_b, const BlockColumns& b,
+                                          const std::vector<std::string>& own = {});
 
 /// Allocated in the trace and live at its end, by stack.
 struct Leak {
@@ -48,6 +49,29 @@ struct Leak {
 
 /// Largest first. Those at the end of a trace are not all leaks: the youngest are being worked
 /// with.
-STRANDLINE_API std::vector<Leak> find_leaks(const SnapshotFile& file, std::uint8_t device);
+STRANDLINE_API std::vector<Leak> find_leaks(const SnapshotFile& file, std::uint8_t device,
+                                            const AnswerOptions& options = {});
+
+/// What is compared: two files, or two moments of one.
+struct DifferenceNames {
+  std::string a;
+  std::string b;
+  std::uint8_t device = 0;
+  std::int64_t a_after_event = -1;
+  std::int64_t b_after_event = -1;
+};
+
+/// By schema/diff.schema.json; at most `top` stacks, those that do not differ last.
+STRANDLINE_API std::string difference_json(const Difference& difference,
+                                           const DifferenceNames& names, std::size_t top);
+STRANDLINE_API std::string difference_text(const Difference& difference,
+                                           const DifferenceNames& names, std::size_t top);
+
+/// By schema/leaks.schema.json; at most `top` stacks.
+STRANDLINE_API std::string leaks_json(const std::vector<Leak>& leaks, const std::string& file,
+                                      std::uint8_t device, std::size_t top);
+/// Ages are told back from `end_us`.
+STRANDLINE_API std::string leaks_text(const std::vector<Leak>& leaks, std::int64_t end_us,
+                                      std::size_t top);
 
 }  // namespace strandline::snapshot
