@@ -132,7 +132,9 @@ def test_convert_writes_the_same_anew(path, program, tmp_path, suffix):
         assert ours["blocks"] == theirs["blocks"]
 
 
-@pytest.mark.parametrize("verb", "check report at diff leaks fragmentation oom events slice convert completion".split())
+@pytest.mark.parametrize(
+    "verb", "check report at diff leaks fragmentation oom events slice convert completion".split()
+)
 def test_every_verb_has_help_with_an_example(verb):
     done = strandline(verb, "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 import types
+from typing import Annotated
+
+from numpy.typing import NDArray
 
 from strandline._native import memory as memory, sim as sim, testing as testing
 
@@ -369,25 +372,71 @@ def stream_events() -> int:
 def write_native(snapshot: Snapshot, path: str) -> None:
     """Writes a snapshot of the recorder as a native file."""
 
+class Query:
+    """Which moment, device, filter and frames an answer is about."""
+
+def query(
+    event: int | None,
+    time_us: int | None,
+    fraction: float | None,
+    device: int | None,
+    filter: str,
+    own: Sequence[str],
+    top: int | None,
+) -> Query:
+    """Parses the filter; ValueError names the place where it is wrong."""
+
 class SnapshotFile:
     """A snapshot read from a file."""
 
-    def check_json(self, path: str) -> str:
-        """The books, by schema/check.schema.json."""
+    def report_json(self, path: str, query: Query) -> str:
+        """What held a moment, by schema/file_report.schema.json."""
 
-    def report_json(self, path: str) -> str:
-        """What held the peak, by schema/file_report.schema.json."""
-
-    def report_text(self, path: str, top: int) -> str:
+    def report_text(self, path: str, query: Query) -> str:
         """The same for a terminal."""
+
+    def slice(
+        self,
+        first_event: int | None,
+        end_event: int | None,
+        first_us: int | None,
+        end_us: int | None,
+        device: int | None,
+    ) -> SnapshotFile:
+        """The part, with the state after its last event."""
+
+    def write(self, path: str, format: str, query: Query) -> list[str]:
+        """
+        Writes it in a format, by the name's end for an empty one; what it could not hold.
+        """
+
+    def check(self, path: str) -> tuple[str, str]:
+        """JSON by schema/check.schema.json, and text."""
+
+    def fragmentation(self, path: str, query: Query) -> tuple[str, str]:
+        """JSON by schema/fragmentation.schema.json, and text."""
+
+    def oom(self, path: str, query: Query, size: int | None, stream: int) -> tuple[str, str]:
+        """JSON by schema/oom.schema.json, and text."""
+
+    def leaks(self, path: str, query: Query) -> tuple[str, str]:
+        """JSON by schema/leaks.schema.json, and text."""
+
+    def events(self, path: str, query: Query) -> tuple[str, str]:
+        """JSON by schema/events.schema.json, and text."""
+
+    def diff(
+        self, path: str, query: Query, other: SnapshotFile, other_path: str, other_query: Query
+    ) -> tuple[str, str]:
+        """JSON by schema/diff.schema.json, and text."""
 
 def read_snapshot(
     path: str,
-    first_event: int | None,
-    end_event: int | None,
-    from_us: int | None,
-    until_us: int | None,
-    device: int | None,
+    first_event: int | None = ...,
+    end_event: int | None = ...,
+    from_us: int | None = ...,
+    until_us: int | None = ...,
+    device: int | None = ...,
 ) -> SnapshotFile:
     """Reads a file or a part of it; "-" for standard input."""
 
@@ -479,3 +528,30 @@ def make_allocator(
     page: int,
 ) -> Allocator:
     """An allocator of a kind, over the host or a simulated machine."""
+
+class ColumnTable:
+    """Columns of one length."""
+
+    @property
+    def names(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def array(self, name: str) -> Annotated[NDArray, dict(writable=False)]:
+        """On the memory of the file where it can be."""
+
+    def is_copy(self, name: str) -> bool:
+        """Made for the table."""
+
+    def is_time(self, name: str) -> bool:
+        """Unix microseconds."""
+
+    def texts(self, name: str) -> list[str] | None:
+        """What the values are numbers of; None where they are just numbers."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def table(file: SnapshotFile, name: str) -> ColumnTable:
+    """Of events, blocks, segments, frames or stacks."""
