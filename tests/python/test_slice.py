@@ -134,10 +134,10 @@ def test_annotations_that_reach_into_the_slice_are_kept(write, tmp_path):
 
 def test_ranges_that_are_none_are_refused(write, tmp_path):
     path = write(snapshot_of(ToyAllocator().run(20, 1)))
-    for words in (["--events", "9:3"], ["--events", "4"], ["--time", "a:b"]):
+    for words in (["--events", "9:3"], ["--events", "4"], ["--time", "a:"]):
         done = strandline("slice", path, tmp_path / "part.pickle", *words)
         assert (done.returncode, done.stdout) == (2, "")
-        assert words[1] in done.stderr
+        assert words[1].rstrip(":") in done.stderr
     assert not (tmp_path / "part.pickle").exists()
 
 

@@ -41,7 +41,7 @@ TEST(RowFilter, AndBindsTighterThanOrAndMayBeLeftOut) {
 }
 
 TEST(RowFilter, ValuesAreWordsOrQuoted) {
-  EXPECT_EQ(parsed(R"(label="a \"b\" \\ (c)")"), R"(label="a \"b\" \\ (c)")");
+  EXPECT_EQ(parsed(R"x(label="a \"b\" \\ (c)")x"), R"x(label="a \"b\" \\ (c)")x");
   EXPECT_EQ(parsed("frame~/home/u/train.py:88"), R"(frame~"/home/u/train.py:88")");
   EXPECT_EQ(parsed("op != orange"), R"(op!="orange")");  // begins like "or"
 }

@@ -116,7 +116,9 @@ TEST_P(SampleReplays, TakeWhatTheAllocatorTook) {
       EXPECT_EQ(*said, block.size) << "event " << i;
     }
   });
-  if (!IsSkipped()) EXPECT_GT(looked_at, 30U);
+  if (!IsSkipped()) {
+    EXPECT_GT(looked_at, 30U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, SampleReplays,
