@@ -262,7 +262,8 @@ void init_files(nb::module_& m) {
   def_queries(file);
   m.def("read_snapshot", &read, nb::arg("path"), nb::arg("first_event") = nb::none(),
         nb::arg("end_event") = nb::none(), nb::arg("from_us") = nb::none(),
-        nb::arg("until_us") = nb::none(), nb::arg("device") = nb::none(), "Reads a file or a part of it; \"-\" for standard input.");
+        nb::arg("until_us") = nb::none(), nb::arg("device") = nb::none(),
+        "Reads a file or a part of it; \"-\" for standard input.");
   m.def("run_verb", &run_verb, nb::arg("arguments"),
         "Runs a verb on files as the command does; the exit status.");
   m.def(

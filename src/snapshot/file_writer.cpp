@@ -14,7 +14,7 @@ namespace strandline::snapshot {
 namespace {
 
 constexpr std::array<std::string_view, 6> kNames{"pickle", "slt",    "json",
-                                                  "pprof",  "folded", "chrome"};
+                                                 "pprof",  "folded", "chrome"};
 
 /// Keys of the outermost dictionary whose values are kept.
 constexpr std::array<std::string_view, 6> kKnownKeys{"allocator_settings",   "device_traces",
