@@ -3,8 +3,9 @@
 // label and phase, and as a call tree. The set, not the ring, is what is summed, so the report is
 // exact for runs of any length.
 //
-//   the line of a block  the innermost frame outside the standard library, site-packages and <…>
-//                        files; of a gradient's block, that line of the operation it belongs to
+//   the line of a block  the innermost Python frame outside the standard library, site-packages and
+//                        <…> files, without one the innermost native frame outside of them; of a
+//                        gradient's block, that line of the operation it belongs to
 //   attributed           has the user's line, an operation and a layout
 //   Σ by_line = Σ by_operation = Σ by_label = Σ by_phase = peak = attributed + Σ unattributed
 //
