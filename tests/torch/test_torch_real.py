@@ -8,7 +8,7 @@ import json
 import signal
 
 import pytest
-from torch_programs import EXPLAINS, lines_at_peak
+from torch_programs import lines_at_peak
 
 pytestmark = pytest.mark.full
 
@@ -186,7 +186,7 @@ def test_running_out_of_memory_is_explained(real):
     at_failure = real.snapshot("script.memory.oom.pickle")
     assert sums(at_failure, 0)["requested"] == 230 << 20
     assert_explains(real)
-    assert not EXPLAINS or f"script.py:{real.mark('failing')}" in done.stderr
+    assert f"script.py:{real.mark('failing')}" in done.stderr
 
 
 def test_a_failure_that_the_program_survives_is_explained_too(real):
@@ -306,7 +306,7 @@ def test_a_recording_in_a_notebook_reports_and_explains(real):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("False\n")
     assert f"script.py:{real.mark('kept')}" in done.stdout
-    assert not EXPLAINS or f"script.py:{real.mark('failing')}" in done.stdout
+    assert f"script.py:{real.mark('failing')}" in done.stdout
 
 
 def test_a_backward_pass_that_fails_on_another_thread_is_kept(real):
@@ -322,8 +322,6 @@ def test_a_backward_pass_that_fails_on_another_thread_is_kept(real):
 
 
 def assert_explains(real) -> None:
-    if not EXPLAINS:
-        return
     (failure,) = real.json("report.oom.json")["failures"]
     assert failure["device"] == 0 and failure["asked_bytes"] == 40 << 20
     assert failure["line"]["line"] == real.mark("failing")

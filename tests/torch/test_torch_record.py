@@ -4,7 +4,6 @@
 import pickle
 
 import pytest
-from torch_programs import EXPLAINS
 
 HEAD = "import torch\nimport strandline as sl\n"
 
@@ -197,7 +196,6 @@ def test_a_torch_before_phases_and_labels_is_told_once_and_the_program_runs(fold
     assert done.stderr.count("UserWarning: strandline.torch.memory_label") == 1
 
 
-@pytest.mark.skipif(not EXPLAINS, reason="this build has no `oom` answer")
 def test_a_failed_allocation_is_answered_after_the_block(folder):
     text = HEAD + (
         "try:\n"

@@ -4,7 +4,7 @@
 import signal
 
 import pytest
-from torch_programs import EXPLAINS, TRAIN, lines_at_peak, live, sizes
+from torch_programs import TRAIN, lines_at_peak, live, sizes
 
 
 def test_the_report_names_the_lines_and_the_snapshot_is_torch_s(folder):
@@ -67,17 +67,16 @@ def test_a_failed_allocation_leaves_the_state_of_that_moment(folder):
     assert live(at_failure) == [*[20 << 20] * 4, 10 << 20]
     assert [e["action"] for e in at_failure["device_traces"][0]][-2:] == ["oom", "snapshot"]
     assert lines_at_peak(folder.json()) == [folder.mark("kept"), folder.mark("scratch")]
-    if EXPLAINS:
-        (failure,) = folder.json("report.oom.json")["failures"]
-        assert (failure["asked_bytes"], failure["line"]["line"]) == (
-            16 << 20,
-            folder.mark("failing"),
-        )
-        assert [pin["line"]["line"] for pin in failure["holders"]] == [
-            folder.mark("kept"),
-            folder.mark("scratch"),
-        ]
-        assert f"script.py:{folder.mark('failing')}" in done.stderr
+    (failure,) = folder.json("report.oom.json")["failures"]
+    assert (failure["asked_bytes"], failure["line"]["line"]) == (
+        16 << 20,
+        folder.mark("failing"),
+    )
+    assert [pin["line"]["line"] for pin in failure["holders"]] == [
+        folder.mark("kept"),
+        folder.mark("scratch"),
+    ]
+    assert f"script.py:{folder.mark('failing')}" in done.stderr
     assert f"failure    {folder.path / 'script.memory.oom.pickle'}" in done.stderr
 
 
@@ -151,8 +150,7 @@ def test_each_rank_has_files_of_its_own(folder):
     folder.settings = {"RANK": "3", "WORLD_SIZE": "8"}
     text = OUT_OF_MEMORY + "attempt()\n"
     folder.run("-o", "out.pickle", "--json", "r.json", text=text, bytes=100 << 20)
-    names = ["out.rank-3.oom.pickle", "out.rank-3.pickle", "r.rank-3.json"]
-    names += ["r.rank-3.oom.json"] if EXPLAINS else []
+    names = ["out.rank-3.oom.pickle", "out.rank-3.pickle", "r.rank-3.json", "r.rank-3.oom.json"]
     assert folder.files() == [*names, "script.py"]
     folder.settings = {"RANK": "0", "WORLD_SIZE": "1"}
     folder.run("-o", "alone.pickle", text=TRAIN)

@@ -5,11 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-import strandline
 from program_folder import STRANDLINE, ProgramFolder
-
-EXPLAINS = hasattr(strandline.Snapshot, "oom")
-"""Whether this build can say why an allocation failed."""
 
 HERE = Path(__file__).parent
 REAL = HERE.parents[1] / "build" / "torch"

@@ -7,11 +7,12 @@ import tempfile
 import threading
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from .. import _arguments, _output, _process
+from ..answers import OutOfMemory, Report
 from ..files import Snapshot
-from . import answers, calls, dump, observer
+from . import calls, dump, observer
 
 Path = str | os.PathLike[str]
 
@@ -79,13 +80,13 @@ class Recording:
             _output.write(target, lambda partial: shutil.copyfile(taken.path, partial))
         return taken.snapshot
 
-    def report(self) -> Any:
+    def report(self) -> Report:
         """What held the peak of each device, by line."""
-        return answers.report(self._now().snapshot)
+        return self._now().snapshot.report()
 
-    def oom(self) -> Any:
+    def oom(self) -> OutOfMemory | None:
         """Why the last allocation failed that torch had no memory for; None when none did."""
-        return None if self._failure is None else answers.oom(self._failure.snapshot)
+        return None if self._failure is None else self._failure.snapshot.oom()
 
     def _now(self) -> "_Taken":
         return self._end or self._take("now.pickle")

@@ -5,8 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from ..answers import OutOfMemory
 from ..files import Snapshot
-from . import answers
 from .run import Result
 
 
@@ -25,7 +25,7 @@ class RunAnswers:
 
     def __init__(self, result: Result) -> None:
         self._result = result
-        self._reports = [answers.report(kept.snapshot).to_dict() for kept in result.stretches]
+        self._reports = [kept.snapshot.report().to_dict() for kept in result.stretches]
         self._peaks = [_peak(report) for report in self._reports]
         self._shown = max(range(len(self._peaks)), key=lambda at: self._peaks[at])
         self._failure = _failure(result)
@@ -76,10 +76,11 @@ class RunAnswers:
         return "".join(f"{line}\n" for line in lines)
 
 
-def _failure(result: Result) -> Any:
+def _failure(result: Result) -> OutOfMemory | None:
     """Of the snapshot taken as an allocation failed, else of a failure in the last history."""
     kept = result.failure or result.stretches[-1]
-    return answers.oom(kept.snapshot)
+    answer = kept.snapshot.oom()
+    return answer if answer.failures else None
 
 
 def _titled(snapshot: Snapshot, title: str) -> Snapshot:
