@@ -313,10 +313,10 @@ def test_a_backward_pass_that_fails_on_another_thread_is_kept(real):
     text = """
         import torch
         x = torch.ones(20 << 20, dtype=torch.uint8, device="cuda").float().requires_grad_()
-        y = (x * 2).exp()  #[forward]
+        y = (x * 2).exp()
         y.sum().backward()
         """
-    done = real.run(text=text, bytes=350 << 20)
+    done = real.run(text=text, bytes=300 << 20)
     assert done.returncode == 1 and "OutOfMemoryError" in done.stderr
     assert "script.memory.oom.pickle" in real.files()
 
