@@ -66,8 +66,8 @@ def nested(count, capture, argument):
     """As `at_depth`, by calls that the interpreter makes without calling itself in C.
 
     CPython 3.11 goes through C for ``f(*arguments)``. Under 32 calls of C a capture costs 60 ns
-    more, which are not its own: the calls in it push outer return addresses out of the processor's
-    return predictor, and as many returns are mispredicted on the way out.
+    more, which are not its own: likely its calls push outer return addresses out of the processor's
+    return predictor.
     """
     if count <= 1:
         return capture(argument)
