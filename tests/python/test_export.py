@@ -289,7 +289,7 @@ def test_formats_by_name_and_those_that_are_none(worked, tmp_path):
     assert strandline("convert", worked, path, "--to", "pprof").returncode == 0
     assert decoded(path)[1]
     done = strandline("convert", worked, path, "--to", "csv")
-    assert done.returncode == 2 and "pickle, json" in done.stderr
+    assert done.returncode == 2 and "pickle, slt, json" in done.stderr
     with pytest.raises(ValueError, match="chrome"):
         sl.Snapshot.load(worked).write(path, "csv")
     with pytest.raises(sl.DeviceError, match="nowhere"):
