@@ -43,10 +43,15 @@ TEST_P(SampleReplays, EndInTheStateTheFileTells) {
         const SegmentRow row = file.snapshot.segments.row(s);
         if (row.device != device) continue;
         segments.emplace_back(row.address, row.size);
+        std::uint64_t end = row.address;
         for (std::size_t b = row.first_block; b < row.first_block + row.block_count; ++b) {
           const bool is_free = blocks.use[b] == record::BlockUse::inactive;
+          // Between the blocks that a file lists lies what it leaves out: free, too.
+          if (blocks.address[b] > end) free.emplace_back(end, blocks.address[b] - end);
           (is_free ? free : live).emplace_back(blocks.address[b], blocks.size[b]);
+          end = blocks.address[b] + blocks.size[b];
         }
+        if (end < row.address + row.size) free.emplace_back(end, row.address + row.size - end);
       }
       std::vector<Span> told;
       for (const auto& [address, segment] : replay.segments())
