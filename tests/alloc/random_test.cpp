@@ -72,7 +72,7 @@ std::vector<Case> all_cases() {
 }
 
 std::optional<Failure> run(const Subject& subject, std::span<const Operation> program) {
-  const Quiet quiet;
+  [[maybe_unused]] const Quiet quiet;
   World world(subject);
   return world.run(program);
 }
