@@ -32,6 +32,7 @@ void sort_by_bytes(std::vector<Entry>& entries, Key&& key) {
 
 std::vector<HeldName> names_of(const std::map<std::string, Held>& sums) {
   std::vector<HeldName> names;
+  names.reserve(sums.size());
   for (const auto& [name, held] : sums) names.push_back({.name = name, .held = held, .parts = {}});
   sort_by_bytes(names, [](const HeldName& entry) { return entry.name; });
   return names;
