@@ -147,8 +147,7 @@ install_package() {
   say "package: building and installing strandline (log: build/package.log)"
   if ! CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$VENV/bin/python" -m pip install --disable-pip-version-check \
       --no-build-isolation --no-deps --force-reinstall --verbose \
-      --config-settings=cmake.define.STRANDLINE_WERROR=ON \
-      --config-settings=cmake.define.CMAKE_CXX_COMPILER="${CXX:-c++}" . >build/package.log 2>&1; then
+      --config-settings=cmake.define.STRANDLINE_WERROR=ON . >build/package.log 2>&1; then
     tail -n 60 build/package.log >&2
     die "the package did not build"
   fi
