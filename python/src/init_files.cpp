@@ -202,9 +202,9 @@ const Value& unwrapped(const Value& value) {
 }
 
 /// An answer's function as one of the class.
-template <auto answer, typename... Arguments>
+template <auto Answer, typename... Arguments>
 nb::object as_texts(Arguments... arguments) {
-  return told(answer(unwrapped(arguments)...));
+  return told(Answer(unwrapped(arguments)...));
 }
 
 void def_queries(nb::class_<LoadedFile>& file) {
@@ -245,7 +245,8 @@ void def_queries(nb::class_<LoadedFile>& file) {
 }  // namespace
 
 void init_files(nb::module_& m) {
-  nb::class_<Query>(m, "Query", "Which moment, device, filter and frames an answer is about.");
+  const nb::class_<Query> query(m, "Query",
+                                "Which moment, device, filter and frames an answer is about.");
   m.def("query", &query_of, nb::arg("event").none(), nb::arg("time_us").none(),
         nb::arg("fraction").none(), nb::arg("device").none(), nb::arg("filter"), nb::arg("own"),
         nb::arg("top").none(), "Parses the filter; ValueError names the place where it is wrong.");
