@@ -5,6 +5,7 @@
 a subprocess.
 """
 
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -82,3 +83,15 @@ def run_python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 @pytest.fixture
 def folder(tmp_path: Path) -> ProgramFolder:
     return ProgramFolder(tmp_path)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a value as a pickle into a file of the test's own folder, and says where."""
+
+    def write(value, name="run.pickle"):
+        path = tmp_path / name
+        path.write_bytes(pickle.dumps(value))
+        return path
+
+    return write

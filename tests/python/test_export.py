@@ -17,16 +17,6 @@ SAMPLES = sorted((Path(__file__).parents[3] / "shared").glob("samples/snapshots*
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(value, name="run.pickle"):
-        path = tmp_path / name
-        path.write_bytes(pickle.dumps(value))
-        return path
-
-    return write
-
-
-@pytest.fixture
 def worked(write):
     """Two lines; what is freed is allocated, and not in use at the end."""
     allocator = ToyAllocator()

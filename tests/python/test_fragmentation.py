@@ -14,16 +14,6 @@ SAMPLES = sorted((Path(__file__).parents[3] / "shared").glob("samples/snapshots*
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(value, name="run.pickle"):
-        path = tmp_path / name
-        path.write_bytes(pickle.dumps(value))
-        return path
-
-    return write
-
-
-@pytest.fixture
 def worked(write):
     """By hand: a small segment with A | hole | B | hole, a large one that is empty."""
     allocator = ToyAllocator()

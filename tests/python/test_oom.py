@@ -13,16 +13,6 @@ REAL = Path(__file__).parents[3] / "shared/samples/snapshots_torch_2_15/out_of_m
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(value, name="run.pickle"):
-        path = tmp_path / name
-        path.write_bytes(pickle.dumps(value))
-        return path
-
-    return write
-
-
-@pytest.fixture
 def worked(write):
     """A 40 MiB segment: keep 6 | hole 12 | thin 4 | hole 18. Beside: 20 MiB with 3 live, of
     stream 7 an empty 20 MiB. The device has 10 MiB left; 24 MiB are asked for."""

@@ -40,16 +40,6 @@ def state_keys(segments):
     ]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(value, name="run.pickle"):
-        path = tmp_path / name
-        path.write_bytes(pickle.dumps(value))
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_a_slice_ends_in_the_state_the_allocator_had(write, tmp_path, seed):
     allocator = ToyAllocator(capacity=300 << 20).run(250, seed)
