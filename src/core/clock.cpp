@@ -2,6 +2,7 @@
 // Choice of the event clock, anchors and conversion.
 #include "strandline/core/clock.h"
 
+#include <atomic>
 #include <fstream>
 #include <string>
 
@@ -61,6 +62,14 @@ double measure_ns_per_tick() noexcept {
          static_cast<double>(last.ticks - first.ticks);
 }
 
+// Two threads may both measure it; a child of a fork never waits for one that it does not have.
+double nominal_ns_per_tick() noexcept {
+  static constinit std::atomic<double> known{0};
+  double nominal = known.load(std::memory_order_relaxed);
+  if (nominal == 0) known.store(nominal = measure_ns_per_tick(), std::memory_order_relaxed);
+  return nominal;
+}
+
 }  // namespace
 
 namespace detail {
@@ -99,8 +108,7 @@ ClockConversion::ClockConversion(ClockAnchor earlier, ClockAnchor later) noexcep
   if (span_ns >= kShortestSpanNs && later.ticks > earlier.ticks) {
     ns_per_tick_ = static_cast<double>(span_ns) / static_cast<double>(later.ticks - earlier.ticks);
   } else {
-    static const double nominal = measure_ns_per_tick();
-    ns_per_tick_ = nominal;
+    ns_per_tick_ = nominal_ns_per_tick();
   }
 }
 

@@ -26,8 +26,9 @@
 namespace strandline::record {
 namespace {
 
-// Held while an address is looked up, not for the cache alone: a fork waits for it, and so finds no
-// thread in dl_iterate_phdr, whose lock the C library would leave to the child as it is.
+// Held while the dynamic loader is asked for an address or a library, not for the cache alone: a
+// fork waits for it, and so finds no thread of ours in the loader, whose locks the C library would
+// leave to the child as they are.
 constinit Mutex g_symbol_mutex;
 
 std::string demangled(const char* name) {
@@ -221,8 +222,8 @@ Frame resolve_native(std::uintptr_t return_address) {
   struct Cache {
     std::unordered_map<std::uintptr_t, Frame> frames STRANDLINE_GUARDED_BY(g_symbol_mutex);
   };
-  static Cache& cache = *new Cache;
   const LockGuard guard(g_symbol_mutex);
+  static Cache& cache = *new Cache;  // made under the lock: a fork waits for that too
   const auto known = cache.frames.find(return_address);
   if (known != cache.frames.end()) return known->second;
   return cache.frames.emplace(return_address, frame_of(return_address)).first->second;

@@ -10,6 +10,7 @@
 #include <execinfo.h>
 #include <link.h>
 
+#include "fork.h"
 #include "native_walk.h"
 
 namespace strandline::record {
@@ -23,6 +24,7 @@ struct Unwinder {
 };
 
 Unwinder find_unwinder() noexcept {
+  const LockGuard guard(symbol_mutex());
   for (const char* library : {"libunwind.so.8", "libunwind.so"}) {
     void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) continue;
@@ -97,7 +99,10 @@ void unwind_all(const void* frame, ReturnAddresses& addresses) noexcept {
 
 void set_language_runtime(const void* address_in_it) noexcept {
   ModuleSearch search{.address = reinterpret_cast<std::uintptr_t>(address_in_it)};
-  dl_iterate_phdr(&visit_module, &search);
+  {
+    const LockGuard guard(symbol_mutex());
+    dl_iterate_phdr(&visit_module, &search);
+  }
   g_runtime_begin.store(search.begin, std::memory_order_relaxed);
   g_runtime_end.store(search.end, std::memory_order_relaxed);
 }
@@ -107,6 +112,7 @@ const char* native_unwinder() noexcept {
 }
 
 bool pin_module(std::uintptr_t address) noexcept {
+  const LockGuard guard(symbol_mutex());
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(address), &info) == 0) return false;
   // The program itself cannot be opened by its name, and is never unloaded.

@@ -52,11 +52,12 @@ class RecorderFaults : public testing::Test {
     }                                                                              \
   } while (false)
 
+// Not a static of the function: a forked child would wait for the thread that was making it.
+const std::string& g_long_name = *new std::string("a name too long to lie inside of a string");
+
 // Everything a program's own calls can reach, over enough lives to make every table grow.
 void use_the_recorder(std::uint64_t rounds) {
   Recorder& r = recorder();
-  static const std::string& long_name =
-      *new std::string("a name too long to lie inside of a string");
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     const std::uint64_t address = i * 64;
     r.note_alloc({.address = address, .size = 100, .requested = 90});
@@ -66,7 +67,7 @@ void use_the_recorder(std::uint64_t rounds) {
     if (i % 2 == 0) r.leave({i});
     if (i % 3 == 0) r.note_free({.address = address});
     r.note_segment(Action::cache_to_device, address, 1, {}, {}, 0);
-    if (i % 8 == 0) r.end_phase(r.begin_phase(long_name));
+    if (i % 8 == 0) r.end_phase(r.begin_phase(g_long_name));
     r.mark_snapshot();
   }
 }
