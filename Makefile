@@ -16,8 +16,7 @@ help: ## list the targets
 setup: ## install what build and tests need (packages, build/venv, our package in it)
 	@tools/setup.sh
 
-build: ## build the C++ library and its tests (preset dev)
-	@tools/setup.sh --system
+build: setup ## build the C++ library, its tests and the package in one tree (preset dev)
 	@cmake --preset dev --log-level=WARNING
 	@cmake --build --preset dev --parallel $(JOBS)
 

@@ -107,7 +107,7 @@ make_venv() {
     python=$(find_python) || die "no CPython 3.11 to 3.13 with headers; set PYTHON=/path/to/python"
   fi
   say "venv: $("$python" --version) ($python) in $VENV"
-  rm -rf "$VENV" build/wheel
+  rm -rf "$VENV" build/dev
   "$python" -m venv "$VENV"
 }
 
@@ -145,9 +145,13 @@ install_package() {
     return
   fi
   say "package: building and installing strandline (log: build/package.log)"
-  if ! CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$VENV/bin/python" -m pip install --disable-pip-version-check \
-      --no-build-isolation --no-deps --force-reinstall --verbose \
-      --config-settings=cmake.define.STRANDLINE_WERROR=ON . >build/package.log 2>&1; then
+  # In the tree of the preset dev, with its settings: what the tests link is compiled once.
+  local settings=(--config-settings=build-dir=build/dev
+                  --config-settings=cmake.define.STRANDLINE_TESTS=ON
+                  --config-settings=cmake.define.STRANDLINE_WERROR=ON)
+  if ! CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} "$VENV/bin/python" -m pip install \
+      --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall --verbose \
+      "${settings[@]}" . >build/package.log 2>&1; then
     tail -n 60 build/package.log >&2
     die "the package did not build"
   fi

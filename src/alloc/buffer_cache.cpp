@@ -5,19 +5,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "alloc/invariant.h"
 #include "strandline/core/error.h"
 
 namespace strandline::alloc {
 namespace {
 
-void require(bool holds, const char* invariant, std::uint64_t size) {
-  if (holds) return;
-  throw InternalError(error_message("BufferCache::validate", invariant,
-                                    fmt::format("a violation at size {}", size), "none"));
-}
+constexpr std::string_view kBufferCache = "BufferCache";
 
 std::uint64_t twice(std::uint64_t page_bytes) {
   if (page_bytes == 0) {
@@ -260,20 +258,20 @@ void BufferCache::validate() const {
   std::size_t indexed = 0;
   for (std::uint32_t of = 0; of < kClassCount; ++of) {
     const bool marked = (occupied_[of / 64] >> (of % 64) & 1) != 0;
-    require(marked == (roots_[of] != kNone), "the bitmap is that of the roots", of);
+    require(kBufferCache, marked == (roots_[of] != kNone), "the bitmap is that of the roots", of);
     if (roots_[of] == kNone) continue;
     const std::uint64_t size = nodes_[roots_[of]].entry.size;
-    require(class_of(size) == of, "a size lies in its class", size);
+    require(kBufferCache, class_of(size) == of, "a size lies in its class", size);
     const std::uint32_t bits = free_bits(size);
     indexed += validate_trie(roots_[of], size >> bits, bits, kNone);
   }
-  require(indexed == count_, "the index holds every entry once", indexed);
+  require(kBufferCache, indexed == count_, "the index holds every entry once", indexed);
   std::size_t unused = 0;
   for (Index at = unused_; at != kNone; at = nodes_[at].newer) {
     ++unused;
-    require(unused <= nodes_.size(), "unused nodes end", unused);
+    require(kBufferCache, unused <= nodes_.size(), "unused nodes end", unused);
   }
-  require(unused + count_ == nodes_.size(), "every node is used or unused", unused);
+  require(kBufferCache, unused + count_ == nodes_.size(), "every node is used or unused", unused);
 }
 
 void BufferCache::validate_order() const {
@@ -282,14 +280,14 @@ void BufferCache::validate_order() const {
   Index before = kNone;
   for (Index at = oldest_; at != kNone; before = at, at = nodes_[at].newer) {
     const Node& node = nodes_[at];
-    require(node.entry.size > 0, "sizes are above 0", 0);
-    require(node.older == before, "the order is linked both ways", node.entry.size);
-    require(++found <= count_, "the order holds every entry once", node.entry.size);
+    require(kBufferCache, node.entry.size > 0, "sizes are above 0", 0);
+    require(kBufferCache, node.older == before, "the order is linked both ways", node.entry.size);
+    require(kBufferCache, ++found <= count_, "the order holds every entry once", node.entry.size);
     sum += node.entry.size;
   }
-  require(before == newest_, "the order ends with the newest", sum);
-  require(found == count_, "the order holds every entry", found);
-  require(sum == bytes_, "bytes = sum of sizes", sum);
+  require(kBufferCache, before == newest_, "the order ends with the newest", sum);
+  require(kBufferCache, found == count_, "the order holds every entry", found);
+  require(kBufferCache, sum == bytes_, "bytes = sum of sizes", sum);
 }
 
 // Entries in the subtree, all of whose sizes begin with `prefix`. Depth is at most 60.
@@ -297,12 +295,12 @@ std::size_t BufferCache::validate_trie(Index top, std::uint64_t prefix,
                                        std::uint32_t free_bits_left, Index parent) const {
   const Node& node = nodes_[top];
   const std::uint64_t size = node.entry.size;
-  require(size >> free_bits_left == prefix, "a size lies where its bits lead", size);
-  require(node.parent == parent, "the trie is linked both ways", size);
+  require(kBufferCache, size >> free_bits_left == prefix, "a size lies where its bits lead", size);
+  require(kBufferCache, node.parent == parent, "the trie is linked both ways", size);
   std::size_t entries = validate_ring(top);
   for (unsigned side = 0; side < 2; ++side) {
     if (node.child[side] == kNone) continue;
-    require(free_bits_left > 0, "the trie is no deeper than its bits", size);
+    require(kBufferCache, free_bits_left > 0, "the trie is no deeper than its bits", size);
     entries += validate_trie(node.child[side], (prefix << 1) | side, free_bits_left - 1, top);
   }
   return entries;
@@ -312,10 +310,11 @@ std::size_t BufferCache::validate_ring(Index holder) const {
   const std::uint64_t size = nodes_[holder].entry.size;
   std::size_t entries = 1;
   for (Index at = nodes_[holder].ring_after; at != holder; at = nodes_[at].ring_after) {
-    require(nodes_[at].entry.size == size, "a ring has one size", size);
-    require(nodes_[at].parent == kInRing, "one of a ring has the place", size);
-    require(nodes_[nodes_[at].ring_before].ring_after == at, "a ring is linked both ways", size);
-    require(++entries <= count_, "a ring ends", size);
+    require(kBufferCache, nodes_[at].entry.size == size, "a ring has one size", size);
+    require(kBufferCache, nodes_[at].parent == kInRing, "one of a ring has the place", size);
+    require(kBufferCache, nodes_[nodes_[at].ring_before].ring_after == at,
+            "a ring is linked both ways", size);
+    require(kBufferCache, ++entries <= count_, "a ring ends", size);
   }
   return entries;
 }

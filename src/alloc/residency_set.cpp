@@ -3,22 +3,20 @@
 #include "strandline/alloc/residency_set.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "alloc/invariant.h"
 #include "strandline/core/error.h"
 
 namespace strandline::alloc {
 namespace {
 
-constexpr std::uint64_t kSmallestCap = std::uint64_t{64} << 20;
+constexpr std::string_view kResidencySet = "ResidencySet";
 
-void require(bool holds, const char* invariant, std::uint64_t got) {
-  if (holds) return;
-  throw InternalError(error_message("ResidencySet::validate", invariant,
-                                    fmt::format("a violation at {}", got), "none"));
-}
+constexpr std::uint64_t kSmallestCap = std::uint64_t{64} << 20;
 
 }  // namespace
 
@@ -159,15 +157,18 @@ std::optional<std::size_t> ResidencySet::set_of(std::uint64_t handle) const noex
 }
 
 void ResidencySet::validate() const {
-  require(wired_bytes_ <= options_.limit_bytes, "wired bytes <= limit", wired_bytes_);
-  require(ages_.size() == wired_.size() + waiting_.size(), "one place each", ages_.size());
+  require(kResidencySet, wired_bytes_ <= options_.limit_bytes, "wired bytes <= limit",
+          wired_bytes_);
+  require(kResidencySet, ages_.size() == wired_.size() + waiting_.size(), "one place each",
+          ages_.size());
   std::uint64_t waiting = 0;
   for (const auto& [age, entry] : waiting_) {
     const std::uint64_t* known = ages_.find(entry.handle);
-    require(known != nullptr && *known == age, "what waits is found by its handle", entry.handle);
+    require(kResidencySet, known != nullptr && *known == age, "what waits is found by its handle",
+            entry.handle);
     waiting += entry.size;
   }
-  require(waiting == waiting_bytes_, "waiting bytes = sum of sizes", waiting);
+  require(kResidencySet, waiting == waiting_bytes_, "waiting bytes = sum of sizes", waiting);
   validate_sets();
 }
 
@@ -176,16 +177,16 @@ void ResidencySet::validate_sets() const {
   std::uint64_t wired = 0;
   for (const auto& [age, entry] : wired_) {
     const std::uint64_t* known = ages_.find(entry.handle);
-    require(known != nullptr && *known == age, "what is wired is found by its handle",
-            entry.handle);
-    require(entry.set < sums.size(), "a set that exists", entry.set);
+    require(kResidencySet, known != nullptr && *known == age,
+            "what is wired is found by its handle", entry.handle);
+    require(kResidencySet, entry.set < sums.size(), "a set that exists", entry.set);
     sums[entry.set].bytes += entry.size;
     ++sums[entry.set].count;
     wired += entry.size;
   }
-  require(wired == wired_bytes_, "wired bytes = sum of sizes", wired);
-  require(sums == sets_, "sets' bytes = sums of their buffers", wired);
-  require(sets_.size() <= options_.max_sets, "sets <= max_sets", sets_.size());
+  require(kResidencySet, wired == wired_bytes_, "wired bytes = sum of sizes", wired);
+  require(kResidencySet, sums == sets_, "sets' bytes = sums of their buffers", wired);
+  require(kResidencySet, sets_.size() <= options_.max_sets, "sets <= max_sets", sets_.size());
 }
 
 }  // namespace strandline::alloc

@@ -14,7 +14,6 @@ namespace settings {
 namespace {
 
 constexpr std::string_view kLargeSegment = "large_segment_size_mb";
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 /// Reads one string into settings, which it leaves half changed when it throws.
 class Reader {

@@ -10,7 +10,6 @@ namespace strandline::alloc::settings {
 namespace {
 
 using S = Settings;
-constexpr std::uint64_t kMebibyte = 1 << 20;
 
 constexpr std::array kKeys = {
     Key{"backend",

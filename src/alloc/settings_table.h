@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -11,6 +12,8 @@
 #include "strandline/alloc/settings.h"
 
 namespace strandline::alloc::settings {
+
+inline constexpr std::uint64_t kMebibyte = 1 << 20;
 
 struct Flag {
   bool Settings::*at;

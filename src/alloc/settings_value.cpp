@@ -10,7 +10,6 @@
 namespace strandline::alloc::settings {
 namespace {
 
-constexpr std::uint64_t kMebibyte = 1 << 20;
 constexpr std::size_t kIntervals = Settings::kIntervals;
 
 std::uint64_t bytes_of_mebibytes(std::uint64_t count) {

@@ -5,19 +5,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "alloc/invariant.h"
 #include "strandline/core/error.h"
 
 namespace strandline::alloc {
 namespace {
 
-void require(bool holds, const char* invariant, std::uint64_t at) {
-  if (holds) return;
-  throw InternalError(error_message("SmallHeap::validate", invariant,
-                                    fmt::format("a violation at {:#x}", at), "none"));
-}
+constexpr std::string_view kSmallHeap = "SmallHeap";
 
 }  // namespace
 
@@ -155,43 +153,47 @@ void SmallHeap::validate() const {
   std::uint64_t taken = 0;
   std::uint64_t end = 0;
   for (const Place& place : by_base_) {
-    require(place.base > end, "regions do not overlap", place.base);
+    require(kSmallHeap, place.base > end, "regions do not overlap", place.base);
     end = place.base + (region_bytes_ - 1);
     validate_region(place);
     taken += regions_[place.region].taken;
   }
-  require(taken == taken_, "sum of taken slots", taken);
+  require(kSmallHeap, taken == taken_, "sum of taken slots", taken);
   validate_open();
 }
 
 void SmallHeap::validate_region(const Place& place) const {
   const State& state = regions_[place.region];
-  require(state.base == place.base, "a region is found by its base", place.base);
+  require(kSmallHeap, state.base == place.base, "a region is found by its base", place.base);
   const Index* slots = slots_.data() + place.region * slots_per_region_;
   std::uint64_t taken = 0;
   for (Index slot = 0; slot < state.never_used; ++slot) taken += slots[slot] == kTaken ? 1 : 0;
-  require(taken == state.taken, "a region's taken slots are marked so", place.base);
+  require(kSmallHeap, taken == state.taken, "a region's taken slots are marked so", place.base);
   std::uint64_t free = 0;
   for (Index slot = state.first_free; slot != kNone; slot = slots[slot]) {
-    require(slot < state.never_used, "free slots are below the never used", place.base);
-    require(++free <= slots_per_region_, "the list of free slots ends", place.base);
+    require(kSmallHeap, slot < state.never_used, "free slots are below the never used", place.base);
+    require(kSmallHeap, ++free <= slots_per_region_, "the list of free slots ends", place.base);
   }
-  require(taken + free == state.never_used, "every used slot is taken or free", place.base);
+  require(kSmallHeap, taken + free == state.never_used, "every used slot is taken or free",
+          place.base);
 }
 
 void SmallHeap::validate_open() const {
   std::size_t open = 0;
   Index before = kNone;
   for (Index at = open_; at != kNone; before = at, at = regions_[at].open_after) {
-    require(++open <= by_base_.size(), "the list of open regions ends", regions_[at].base);
-    require(regions_[at].open_before == before, "it is linked both ways", regions_[at].base);
-    require(regions_[at].taken < slots_per_region_, "it has regions with free slots only",
+    require(kSmallHeap, ++open <= by_base_.size(), "the list of open regions ends",
             regions_[at].base);
+    require(kSmallHeap, regions_[at].open_before == before, "it is linked both ways",
+            regions_[at].base);
+    require(kSmallHeap, regions_[at].taken < slots_per_region_,
+            "it has regions with free slots only", regions_[at].base);
   }
   const auto expected = std::ranges::count_if(by_base_, [&](const Place& place) {
     return regions_[place.region].taken < slots_per_region_;
   });
-  require(static_cast<std::size_t>(expected) == open, "it has all regions with free slots", open);
+  require(kSmallHeap, static_cast<std::size_t>(expected) == open,
+          "it has all regions with free slots", open);
 }
 
 }  // namespace strandline::alloc

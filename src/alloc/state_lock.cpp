@@ -89,14 +89,16 @@ void StateLock::lock_contended() noexcept {
     }
     pause();
   }
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (word_.exchange(1, std::memory_order_acquire) != 0) {
+  for (;;) {
+    wake_is_due_.store(1, std::memory_order_seq_cst);
+    if (word_.exchange(1, std::memory_order_seq_cst) == 0) break;
     futex(word_, FUTEX_WAIT_PRIVATE, 1, &kPatience);
   }
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  // The flag stays as it is: others may sleep, and a wake for nobody costs one system call.
 }
 
 void StateLock::wake() noexcept {
+  wake_is_due_.store(0, std::memory_order_relaxed);
   futex(word_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 

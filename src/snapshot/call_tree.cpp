@@ -9,7 +9,7 @@ namespace strandline::snapshot {
 namespace {
 
 /// What is called deeper is summed there: files may tell of stacks of any depth.
-constexpr std::size_t kDeepest = 256;
+constexpr std::size_t kDeepestTree = 256;
 
 class Tree {
  public:
@@ -31,7 +31,7 @@ class Tree {
 
   std::vector<CallNode> nodes(StackId parent, std::size_t depth = 0) const {
     std::vector<CallNode> nodes;
-    if (depth == kDeepest) return nodes;
+    if (depth == kDeepestTree) return nodes;
     for (const StackId stack : children_[parent.value]) {
       const FrameId frame = snapshot_.stacks.frame(stack);
       nodes.push_back({.frame = frames_.location(frame),

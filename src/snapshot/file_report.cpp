@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "snapshot/measures.h"
 #include "snapshot/numbers.h"
 #include "snapshot/printable_report.h"
 #include "snapshot/report_tables.h"
@@ -18,9 +19,6 @@
 
 namespace strandline::snapshot {
 namespace {
-
-constexpr auto kCapacity = static_cast<std::size_t>(record::Measure::capacity);
-constexpr auto kRequested = static_cast<std::size_t>(record::Measure::requested);
 
 void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vector<Note>& notes) {
   const auto add = [&](std::string kind, std::uint64_t number, std::string text) {

@@ -15,7 +15,7 @@
 namespace strandline::snapshot {
 namespace {
 
-constexpr std::size_t kDeepest = 100;
+constexpr std::size_t kDeepestNesting = 100;
 
 constexpr std::array<std::string_view, 11> kFields{"frame",  "op",      "label", "owner",
                                                    "phase",  "action",  "size",  "stream",
@@ -147,7 +147,8 @@ class FilterParser {
   }
 
   std::uint32_t one() {
-    if (++depth_ > kDeepest) fail(fmt::format("at most {} brackets and \"not\"s", kDeepest));
+    if (++depth_ > kDeepestNesting)
+      fail(fmt::format("at most {} brackets and \"not\"s", kDeepestNesting));
     std::uint32_t node = 0;
     if (word("not")) {
       node = one();

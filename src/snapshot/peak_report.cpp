@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "snapshot/call_tree.h"
+#include "snapshot/measures.h"
 #include "snapshot/phase_index.h"
 #include "snapshot/report_notes.h"
 #include "snapshot/source_lines.h"
@@ -18,9 +19,6 @@
 
 namespace strandline::snapshot {
 namespace {
-
-constexpr auto kCapacity = static_cast<std::size_t>(record::Measure::capacity);
-constexpr auto kRequested = static_cast<std::size_t>(record::Measure::requested);
 
 /// Largest first; equal ones by what `key` gives, so that the order never depends on a table's.
 template <typename Entry, typename Key>

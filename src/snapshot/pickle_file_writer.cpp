@@ -14,7 +14,7 @@ namespace {
 using record::Action;
 
 /// JSON of a file may nest as deep as the file did; deeper than this it is written as text.
-constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kDeepestValue = 64;
 
 Word stage_word(Stage stage) {
   switch (stage) {
@@ -176,7 +176,7 @@ class FileWriter {
   }
 
   void write_json(const nlohmann::ordered_json& json, std::size_t depth) {
-    if (depth == kDeepest) {
+    if (depth == kDeepestValue) {
       encoder_.text(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (json.is_object()) {
       encoder_.empty_dict();

@@ -53,7 +53,7 @@ def _cache_folder(version: str) -> pathlib.Path:
     """One folder for each pair of sources and headers, so that neither is ever stale."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     digest = hashlib.sha256()
-    for source in [*sorted(_sources()), _PACKAGE / "lib" / "libstrandline.so"]:
+    for source in [*sorted(_sources()), *sorted(_PACKAGE.glob("lib/libstrandline.so*"))]:
         digest.update(source.read_bytes())
     digest.update(str(_mlx_folder()).encode())
     name = f"mlx-{version}-{digest.hexdigest()[:16]}"

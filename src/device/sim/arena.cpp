@@ -20,7 +20,6 @@ using device::to_pointer;
 
 namespace {
 
-constexpr std::uint64_t kSystemPage = 4096;
 constexpr std::uint64_t kSmallest = std::uint64_t{1} << 36;
 // A first machine starts here wherever it can, so that addresses are the same in every process.
 constexpr Address kPreferredBase = 0x2000'0000'0000;

@@ -19,6 +19,9 @@
 
 namespace strandline::sim {
 
+/// What the system maps and protects memory in.
+inline constexpr std::uint64_t kSystemPage = 4096;
+
 class Arena {
  public:
   explicit Arena(const MachineOptions& options);

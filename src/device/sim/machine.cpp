@@ -12,8 +12,6 @@ namespace strandline::sim {
 
 namespace {
 
-constexpr std::uint64_t kSystemPage = 4096;
-
 void check_power(const char* name, std::uint64_t value, std::uint64_t least) {
   if (std::has_single_bit(value) && value >= least) return;
   device::throw_invalid("sim::Machine", name, std::to_string(value),

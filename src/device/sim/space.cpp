@@ -22,8 +22,6 @@ using device::Placement;
 
 namespace {
 
-constexpr std::uint64_t kSystemPage = 4096;
-
 bool is_charged(Placement placement) {
   return placement == Placement::device || placement == Placement::managed;
 }
