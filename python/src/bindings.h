@@ -34,6 +34,7 @@ void init_stream(nb::module_& m);
 void init_files(nb::module_& m);
 void init_memory(nb::module_& m);
 void init_allocators(nb::module_& m);
+void init_settings(nb::module_& m);
 void init_sim(nb::module_& m);
 void init_columns(nb::module_& m);
 void init_testing(nb::module_& m);

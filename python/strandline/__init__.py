@@ -49,6 +49,7 @@ from .recording import (
     is_recording,
     record_memory_events,
 )
+from .settings import SettingsWarning, environment_settings, parse_settings
 from .snapshots import MemoryReport, dump_snapshot, memory_report
 
 __version__: str = _native.version
@@ -64,6 +65,7 @@ __all__ = [
     "HostAllocator",
     "MemoryReport",
     "OutOfMemoryError",
+    "SettingsWarning",
     "Snapshot",
     "UnifiedAllocator",
     "__version__",
@@ -73,6 +75,7 @@ __all__ = [
     "clear_cache",
     "clear_history",
     "dump_snapshot",
+    "environment_settings",
     "get_active_memory",
     "get_cache_memory",
     "get_counters",
@@ -85,6 +88,7 @@ __all__ = [
     "memory_label",
     "memory_phase",
     "memory_report",
+    "parse_settings",
     "record_memory_events",
     "reset_peak_memory",
     "set_cache_limit",

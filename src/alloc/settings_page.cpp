@@ -80,6 +80,10 @@ The first of these that is set, also to nothing, is read, and the others are not
 3. `PYTORCH_CUDA_ALLOC_CONF`
 4. `PYTORCH_HIP_ALLOC_CONF`
 
+```python
+sl.environment_settings()["max_split_size_mb"]  # None: no limit
+```
+
 ## Where PyTorch's parser differs
 
 With `Decisions::pytorch` a string means what it means to PyTorch 2.15, for replay and comparison:

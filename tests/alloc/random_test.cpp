@@ -6,7 +6,6 @@
 //   STRANDLINE_RANDOM_SEED         the first seed; every program has the next one
 //
 //   STRANDLINE_RANDOM_OPERATIONS=1000000000 strandline_alloc_tests --gtest_filter='*Random*'
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -16,30 +15,13 @@
 #include <gtest/gtest.h>
 
 #include "alloc/random/quiet.h"
-#include "alloc/random/shrink.h"
+#include "alloc/random/report.h"
 #include "alloc/random/world.h"
 
 namespace strandline::alloc::random {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSlowdown = 10;
-#else
-constexpr std::uint64_t kSlowdown = 1;
-#endif
 constexpr std::size_t kProgramLength = 16'384;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-std::uint64_t operations_in_all() {
-  const char* full = std::getenv("STRANDLINE_FULL");
-  const bool is_full = full != nullptr && std::string_view(full) == "1";
-  const std::uint64_t usual = is_full ? 100'000'000 : 1'000'000;
-  return number_from("STRANDLINE_RANDOM_OPERATIONS", usual / kSlowdown);
-}
 
 /// A subject of the contract suite, and what its programs are like.
 struct Case {
@@ -77,35 +59,18 @@ std::optional<Failure> run(const Subject& subject, std::span<const Operation> pr
   return world.run(program);
 }
 
-// What a reader of the log needs to have the failure again, in the debugger, at once.
-std::string report(const Subject& subject, std::uint64_t seed, const Failure& failure,
-                   std::vector<Operation> program) {
-  program.resize(std::min(program.size(), failure.step + 1));
-  const auto fails = [&](const std::vector<Operation>& part) {
-    return run(subject, part).has_value();
-  };
-  // Cut off at the failing step the rest of the program is only its end.
-  if (fails(program)) program = shrink(std::move(program), fails);
-  const std::optional<Failure> again = run(subject, program);
-  std::string text = fmt::format("{}, seed {}, step {}: {}\nshrunk to {} operations: {}\n",
-                                 subject.name, seed, failure.step, failure.what, program.size(),
-                                 again ? again->what : "(does not fail)");
-  for (std::size_t i = 0; i < std::min<std::size_t>(program.size(), 200); ++i) {
-    text += describe(program[i]) + "\n";
-  }
-  return text;
-}
-
 class RandomPrograms : public testing::TestWithParam<Case> {};
 
 TEST_P(RandomPrograms, lose_no_byte_and_share_none) {
   const auto& [subject, mix] = GetParam();
-  const std::uint64_t share = operations_in_all() / all_cases().size() + 1;
+  const std::uint64_t share = operations_in_all(1'000'000, 100'000'000) / all_cases().size() + 1;
   const std::uint64_t first = number_from("STRANDLINE_RANDOM_SEED", 1);
   for (std::uint64_t done = 0, seed = first; done < share; done += kProgramLength, ++seed) {
     const std::vector<Operation> program = Generator(seed, mix).program(kProgramLength);
     const std::optional<Failure> failure = run(subject, program);
-    ASSERT_FALSE(failure) << report(subject, seed, *failure, program);
+    ASSERT_FALSE(failure) << report(
+        subject.name, seed, *failure, program,
+        [&](std::span<const Operation> part) { return run(subject, part); });
   }
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = {"experiments.md": "numpy", "under-mlx.md": "mlx"}
+PAGES = {"experiments.md": "numpy", "settings.md": "strandline", "under-mlx.md": "mlx"}
 
 
 @pytest.mark.parametrize(("page", "needs"), PAGES.items())

@@ -529,6 +529,16 @@ def make_allocator(
 ) -> Allocator:
     """An allocator of a kind, over the host or a simulated machine."""
 
+def parse_settings(
+    text: str, as_pytorch: bool
+) -> tuple[dict[str, None | bool | int | float | str], list[str]]:
+    """What a string decides from the defaults on, and notes for the user."""
+
+def environment_settings(
+    as_pytorch: bool,
+) -> tuple[dict[str, None | bool | int | float | str], list[str]]:
+    """The same, of the first variable that is set."""
+
 class ColumnTable:
     """Columns of one length."""
 

@@ -5,29 +5,25 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "alloc/contract/contract.h"
 #include "alloc/random/audit.h"
+#include "alloc/random/limits.h"
+#include "alloc/random/misuse.h"
 #include "alloc/random/model.h"
 #include "alloc/random/operation.h"
+#include "alloc/random/report.h"
 #include "strandline/alloc/allocator.h"
 #include "strandline/core/error.h"
 #include "strandline/device/host.h"
 #include "strandline/device/sim/machine.h"
 
 namespace strandline::alloc::random {
-
-struct Failure {
-  std::size_t step = 0;  ///< index of the operation; the program's length: its end
-  std::string what;
-};
 
 class World {
  public:
@@ -60,46 +56,39 @@ class World {
   Block& slot_of(const Operation& operation) { return model_.slots[operation.slot % kSlots]; }
 
   void perform(const Operation& operation) {
-    switch (operation.kind) {
-      case Kind::malloc:
-        malloc(operation);
-        break;
-      case Kind::free:
-        free(slot_of(operation));
-        break;
-      case Kind::read:
-        read(slot_of(operation));
-        break;
-      case Kind::fill:
-        fill(operation);
-        break;
-      case Kind::free_later:
-        free_later(operation);
-        break;
-      case Kind::misuse:
-        misuse(operation);
-        break;
-      case Kind::wrap:
-        wrap(operation);
-        break;
-      case Kind::wait:
-        wait(operation);
-        break;
-      case Kind::fault:
-        arm(operation);
-        break;
-      case Kind::check:
-        check_everything();
-        break;
-      default:
-        set_limit(operation);
-        break;
-    }
+    dispatch(operation);
     if (!task_violation_.empty()) throw Violation(task_violation_);
     if (fault_struck_) {
       fault_struck_ = false;
       allocator_->validate();
       check_sums();
+    }
+  }
+
+  void dispatch(const Operation& operation) {
+    switch (operation.kind) {
+      case Kind::malloc:
+        return malloc(operation);
+      case Kind::free:
+        return free(slot_of(operation));
+      case Kind::read:
+        return read(slot_of(operation));
+      case Kind::fill:
+        return fill(operation);
+      case Kind::free_later:
+        return free_later(operation);
+      case Kind::misuse:
+        return misuse(operation);
+      case Kind::wrap:
+        return wrap(operation);
+      case Kind::wait:
+        return wait(operation);
+      case Kind::fault:
+        return arm(operation);
+      case Kind::check:
+        return check_everything();
+      default:
+        return set_limit(operation);
     }
   }
 
@@ -213,22 +202,10 @@ class World {
   }
 
   void misuse(const Operation& operation) {
-    Block& slot = slot_of(operation);
-    int foreign = 0;
-    Buffer wrong(&foreign, allocator_.get());
-    bool release = false;
-    if (operation.extra == 1 && stale_ && !model_.is_live(stale_.address())) wrong = stale_;
-    if (Model::holds(slot) && operation.extra == 2) {
-      wrong = Buffer(static_cast<std::byte*>(slot.buffer.ptr()) + 1, allocator_.get());
-    }
-    if (Model::holds(slot) && operation.extra == 3) {
-      wrong = slot.buffer;
-      release = !slot.is_wrapped;
-    }
-    if (Model::holds(slot) && slot.size > 128 && operation.extra == 4) {
-      wrong = Buffer(static_cast<std::byte*>(slot.buffer.ptr()) + 128, allocator_.get());
-    }
-    const auto status = release ? allocator_->release(wrong) : allocator_->try_free(wrong);
+    const int foreign = 0;
+    const WrongFree wrong = wrong_free(operation, model_, stale_, &foreign, allocator_.get());
+    const auto status =
+        wrong.release ? allocator_->release(wrong.buffer) : allocator_->try_free(wrong.buffer);
     must(status == device::FreeStatus::unknown, "a wrong free was not refused as unknown");
     ++model_.refused;
   }
@@ -304,28 +281,10 @@ class World {
   // Limits and faults.
 
   void set_limit(const Operation& operation) {
-    switch (operation.kind) {
-      case Kind::cache_limit:
-        must_equal(allocator_->set_cache_limit(operation.bytes), limits_.cache_bytes, "old limit");
-        break;
-      case Kind::memory_limit: {
-        const auto rule = operation.extra == 1 ? LimitRule::hard : LimitRule::guideline;
-        const MemoryLimit before = allocator_->set_memory_limit(operation.bytes, rule);
-        must(before == limits_.memory, "another memory limit was set before");
-        break;
-      }
-      case Kind::buffer_limit:
-        must_equal(allocator_->set_buffer_limit(operation.bytes), limits_.buffers, "old limit");
-        break;
-      case Kind::wired_limit:
-        set_wired_limit(operation);
-        break;
-      case Kind::empty_cache:
-        allocator_->empty_cache();
-        break;
-      default:
-        allocator_->reset_peaks(operation.extra == 1 ? PeakReset::to_zero : PeakReset::to_current);
-        model_.peak = operation.extra == 1 ? 0 : model_.active;
+    if (operation.kind == Kind::wired_limit) {
+      set_wired_limit(operation);
+    } else {
+      random::set_limit(operation, *allocator_, limits_, model_);
     }
     limits_ = allocator_->limits();
     check_sums();
