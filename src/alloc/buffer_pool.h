@@ -95,6 +95,8 @@ class BufferPool final : public Core {
   bool retire_idle_region(Departures& out) noexcept STRANDLINE_REQUIRES(lock_);
   void keep_region(Block& region) noexcept STRANDLINE_REQUIRES(lock_);
   Block* region_of(device::Address address) const noexcept STRANDLINE_REQUIRES(lock_);
+  std::vector<record::BlockState> blocks_of_region(const Block& region) const
+      STRANDLINE_REQUIRES(lock_);
 
   static std::uint64_t handle_of(const Block& block) noexcept {
     return reinterpret_cast<std::uint64_t>(&block);

@@ -170,34 +170,40 @@ record::SegmentState BufferPool::do_segment(const Block& block) const {
   record::SegmentState state;
   state.address = block.address;
   state.size = block.size;
-  const auto use_of = [](const Block& one) {
-    return one.use == BlockUse::allocated ? record::BlockUse::allocated
-                                          : record::BlockUse::inactive;
-  };
-  if (block.kind != BlockKind::region) {
-    const bool is_live = block.use == BlockUse::allocated;
-    state.blocks.push_back({.address = block.address,
-                            .size = block.size,
-                            .requested = is_live ? block.requested : 0,
-                            .use = use_of(block)});
+  if (block.kind == BlockKind::region) {
+    state.is_small = true;
+    state.blocks = blocks_of_region(block);
     return state;
   }
-  state.is_small = true;
-  const Address end = block.address + block.size;
-  for (Address at = block.address; at < end; at += kSlotBytes) {
-    const Block* slot = table_.find(at);
-    if (slot != nullptr && slot->use == BlockUse::allocated) {
-      state.blocks.push_back({.address = at,
-                              .size = kSlotBytes,
-                              .requested = slot->requested,
-                              .use = record::BlockUse::allocated});
-    } else if (!state.blocks.empty() && state.blocks.back().use == record::BlockUse::inactive) {
-      state.blocks.back().size += kSlotBytes;
-    } else {
-      state.blocks.push_back({.address = at, .size = kSlotBytes});
-    }
-  }
+  const bool is_live = block.use == BlockUse::allocated;
+  state.blocks.push_back(
+      {.address = block.address,
+       .size = block.size,
+       .requested = is_live ? block.requested : 0,
+       .use = is_live ? record::BlockUse::allocated : record::BlockUse::inactive});
   return state;
+}
+
+// Slots that wait in slots_ are taken in the heap's eyes; what lies between two allocated ones is
+// one free block.
+std::vector<BlockState> BufferPool::blocks_of_region(const Block& region) const {
+  std::vector<BlockState> blocks;
+  Address end = region.address;  // of what has been told
+  const auto tell_free_up_to = [&](Address to) {
+    if (to > end) blocks.push_back({.address = end, .size = to - end});
+  };
+  heap_.for_each_taken_beside(region.address, [&](Address at) {
+    const Block* slot = table_.find(at);
+    if (slot->use != BlockUse::allocated) return;
+    tell_free_up_to(at);
+    blocks.push_back({.address = at,
+                      .size = kSlotBytes,
+                      .requested = slot->requested,
+                      .use = record::BlockUse::allocated});
+    end = at + kSlotBytes;
+  });
+  tell_free_up_to(region.address + region.size);
+  return blocks;
 }
 
 void BufferPool::do_validate() const {

@@ -50,6 +50,31 @@ TEST_P(BufferPools, a_heap_that_is_full_is_followed_by_another) {
   EXPECT_EQ(allocator().empty_cache(), 2 * kMiB);
 }
 
+TEST_P(BufferPools, the_state_of_a_heap_is_its_allocated_slots_and_what_is_free_between) {
+  std::vector<Buffer> buffers;
+  for (std::uint64_t i = 0; i < 6; ++i) buffers.push_back(allocator().malloc(100 + i));
+  for (const std::size_t i : {1u, 2u, 5u}) allocator().free(buffers[i]);
+  const std::vector<record::SegmentState> segments = allocator().segments();
+  ASSERT_EQ(segments.size(), 1u);
+  const record::SegmentState& heap = segments[0];
+  EXPECT_TRUE(heap.is_small);
+  const auto block = [&](std::uint64_t slot, std::uint64_t slots, std::uint64_t requested) {
+    return record::BlockState{.address = heap.address + slot * 256,
+                              .size = slots * 256,
+                              .requested = requested,
+                              .use = requested == 0 ? record::BlockUse::inactive
+                                                    : record::BlockUse::allocated};
+  };
+  EXPECT_EQ(heap.blocks,
+            (std::vector<record::BlockState>{block(0, 1, 100), block(1, 2, 0), block(3, 1, 103),
+                                             block(4, 1, 104), block(5, kMiB / 256 - 5, 0)}));
+  std::vector<Buffer> left = {buffers[0], buffers[3], buffers[4]};
+  free_all(left);
+  ASSERT_EQ(allocator().segments().size(), 1u);
+  EXPECT_EQ(allocator().segments()[0].blocks,
+            (std::vector<record::BlockState>{block(0, kMiB / 256, 0)}));
+}
+
 TEST_P(BufferPools, a_buffer_of_less_than_twice_the_size_is_reused_and_keeps_its_own) {
   allocator().free(allocator().malloc(8 * kPage));
   const Buffer close = allocator().malloc(7 * kPage);

@@ -43,6 +43,25 @@ TEST(SmallHeap, hands_out_every_slot_of_its_regions_once) {
   EXPECT_TRUE(std::ranges::equal(visited, expected));
 }
 
+TEST(SmallHeap, tells_the_taken_slots_of_one_region) {
+  SmallHeap heap(256, 1024);
+  heap.add_region(kBase);
+  std::set<std::uint64_t> taken;
+  for (int i = 0; i < 4; ++i) taken.insert(*heap.take());
+  heap.add_region(kBase + 4096);
+  const std::uint64_t other = *heap.take();
+  EXPECT_EQ(heap.put(kBase + 256), Put::freed);
+  taken.erase(kBase + 256);
+  const auto beside = [&](std::uint64_t address) {
+    std::vector<std::uint64_t> visited;
+    heap.for_each_taken_beside(address, [&](std::uint64_t slot) { visited.push_back(slot); });
+    return visited;
+  };
+  EXPECT_TRUE(std::ranges::equal(beside(kBase + 1023), taken));
+  EXPECT_EQ(beside(kBase + 4096), std::vector<std::uint64_t>{other});
+  EXPECT_TRUE(beside(kBase + 1024).empty());
+}
+
 TEST(SmallHeap, takes_the_slot_freed_last) {
   SmallHeap heap(8, 65536);
   heap.add_region(kBase);

@@ -72,13 +72,13 @@ class STRANDLINE_API SmallHeap {
   /// Calls `visit(std::uint64_t address)` for every taken slot by ascending address.
   template <typename Visit>
   void for_each_taken(Visit&& visit) const {
-    for (const Place& place : by_base_) {
-      for (std::uint64_t i = 0; i < slots_per_region_; ++i) {
-        if (slots_[place.region * slots_per_region_ + i] == kTaken) {
-          visit(place.base + (i << shift_));
-        }
-      }
-    }
+    for (const Place& place : by_base_) visit_taken(place.region, visit);
+  }
+  /// The same for those of the region that has the byte at `address`; without one nothing happens.
+  template <typename Visit>
+  void for_each_taken_beside(std::uint64_t address, Visit&& visit) const {
+    const Index region = region_of(address);
+    if (region != kNone) visit_taken(region, visit);
   }
 
   /// Checks the invariants above; throws InternalError naming the first that does not hold.
@@ -105,6 +105,14 @@ class STRANDLINE_API SmallHeap {
   Index region_of(std::uint64_t address) const noexcept {
     if (last_ != kNone && address - regions_[last_].base < region_bytes_) return last_;
     return search(address);
+  }
+  template <typename Visit>
+  void visit_taken(Index region, Visit& visit) const {
+    const State& state = regions_[region];
+    const Index* slots = slots_.data() + region * slots_per_region_;
+    for (Index i = 0; i < state.never_used; ++i) {
+      if (slots[i] == kTaken) visit(state.base + (std::uint64_t{i} << shift_));
+    }
   }
   Index search(std::uint64_t address) const noexcept;
   void open(Index region) noexcept;
