@@ -6,6 +6,7 @@
 #include "quietly.h"
 #include "replacement.h"
 #include "strandline/core/error.h"
+#include "strandline/core/without_fork.h"
 
 namespace strandline::mlx_adapter {
 
@@ -61,6 +62,7 @@ const DeviceInfo& hook_device_info(const mx::Device& device) {
   if (ours == nullptr || device.type != mx::Device::cpu) return theirs;
   const device::Facts& facts = ours->ours().device().facts();
   if (!facts.supports.residency || ours->ours().name() != "UnifiedAllocator") return theirs;
+  const WithoutFork stay;  // a child would wait for the thread that was making it
   static const DeviceInfo& with_limits = *[&] {
     auto* made = new DeviceInfo(theirs);
     made->insert_or_assign("max_recommended_working_set_size",

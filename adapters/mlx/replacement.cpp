@@ -34,6 +34,8 @@ Asked& asked() noexcept {
   static Asked& instance = *new Asked;
   return instance;
 }
+// Made with the adapter: a child of a fork never waits for a thread that was making it.
+[[maybe_unused]] const Asked& g_asked = asked();
 
 // As MLX does before it takes memory out of its cache: tasks of its streams may still be running.
 void synchronize_cpu_streams() {

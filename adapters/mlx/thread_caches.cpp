@@ -100,6 +100,9 @@ struct CacheList {
   }
 };
 
+// Made with the adapter: a child of a fork never waits for a thread that was making it.
+[[maybe_unused]] const CacheList& g_cache_list = CacheList::instance();
+
 ThreadCaches& make_thread_caches() {
   struct LeaveAtExit {
     ~LeaveAtExit() {

@@ -4,6 +4,7 @@
 #include "strandline/alloc/default_allocator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "strandline/alloc/host_allocator.h"
 #include "strandline/core/error.h"
 #include "strandline/core/mutex.h"
+#include "strandline/core/without_fork.h"
 #include "strandline/device/host.h"
 
 namespace strandline::alloc {
@@ -27,11 +29,17 @@ Registry& registry() noexcept {
   static Registry& instance = *new Registry;
   return instance;
 }
+// Made with the library: a child of a fork never waits for a thread that was making it.
+[[maybe_unused]] const Registry& g_registry = registry();
 
 }  // namespace
 
 device::Device& host_device() {
+  static constinit std::atomic<device::Device*> known{nullptr};
+  if (device::Device* device = known.load(std::memory_order_acquire)) return *device;
+  const WithoutFork stay;
   static device::Device& device = *device::make_host_device().release();
+  known.store(&device, std::memory_order_release);
   return device;
 }
 

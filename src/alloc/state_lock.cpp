@@ -30,9 +30,16 @@ bool register_barrier() noexcept {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
+// Two threads may both ask; a child of a fork never waits for one.
 bool has_barrier() noexcept {
-  static const bool has = register_barrier();
-  return has;
+  enum : int { unknown, has, has_not };
+  static constinit std::atomic<int> known{unknown};
+  int answer = known.load(std::memory_order_relaxed);
+  if (answer == unknown) {
+    answer = register_barrier() ? has : has_not;
+    known.store(answer, std::memory_order_relaxed);
+  }
+  return answer == has;
 }
 
 void barrier_on_all_cores() noexcept {

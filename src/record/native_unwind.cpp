@@ -12,6 +12,7 @@
 
 #include "fork.h"
 #include "native_walk.h"
+#include "strandline/core/without_fork.h"
 
 namespace strandline::record {
 namespace {
@@ -84,7 +85,11 @@ std::size_t first_outward_of(const void* frame, std::span<void* const> addresses
 void unwind_all(const void* frame, ReturnAddresses& addresses) noexcept {
   constexpr int kOwnFrames = 16;
   std::array<void*, kMaxFrames + kOwnFrames> found;
-  const int count = unwinder().unwind(found.data(), static_cast<int>(found.size()));
+  const Unwinder& by = unwinder();
+  const int count = [&] {
+    const WithoutFork stay;  // it asks the dynamic loader about code it has not met
+    return by.unwind(found.data(), static_cast<int>(found.size()));
+  }();
   if (count <= 0) return;
   const std::span<void* const> all(found.data(), static_cast<std::size_t>(count));
   const std::uintptr_t begin = g_runtime_begin.load(std::memory_order_relaxed);

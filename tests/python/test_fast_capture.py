@@ -34,7 +34,7 @@ SOURCES = [
             "native_unwind",
         )
     ),
-    ROOT / "src" / "core" / "error.cpp",
+    *(ROOT / "src" / "core" / f"{name}.cpp" for name in ("error", "without_fork")),
 ]
 VERSIONS = ("3.11", "3.12", "3.13")
 FACTS = (
