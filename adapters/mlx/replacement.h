@@ -29,7 +29,9 @@ class ReplacingAllocator final : public mx::allocator::Allocator {
   mx::allocator::Buffer malloc(std::size_t size) override;
   void free(mx::allocator::Buffer buffer) override;
   std::size_t size(mx::allocator::Buffer buffer) const override;
-  // make_buffer and release stay as they are: MLX on the CPU copies foreign memory.
+  // make_buffer and release stay as they are, null and nothing: MLX on the CPU then copies foreign
+  // memory and calls its deleter at once. Programs rely on that, since an array that shared the
+  // memory would follow what is written there later.
 
   std::size_t active_memory() const noexcept { return ours_.active_bytes(); }
   std::size_t peak_memory() const { return ours_.statistics().peak_active_bytes; }

@@ -262,6 +262,69 @@ def test_cpp_callers_of_mlx_see_ours_too(recorded, tmp_path):
     assert told["cached"] == told["ours_cached"]
 
 
+FOREIGN = """
+#include "mlx/mlx.h"
+namespace mx = mlx::core;
+
+extern "C" void* wrapped(void* data, std::size_t bytes) {
+  return mx::allocator::make_buffer(data, bytes).ptr();
+}
+
+// How often the deleter ran while the array lives, and once more when it is gone; -1 where the array
+// follows what is written to the memory afterwards.
+extern "C" int deletions(int* data, int count, int* at_the_end) {
+  int deleted = 0;
+  int while_alive = 0;
+  {
+    mx::array array(data, {count}, mx::int32, [&](void*) { ++deleted; });
+    while_alive = deleted;
+    data[0] = 99;
+    if (array.data<int>()[0] != 1) while_alive = -1;
+  }
+  *at_the_end = deleted;
+  return while_alive;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def foreign_library(tmp_path_factory):
+    core = importlib.util.find_spec("mlx")
+    mlx = pathlib.Path(next(iter(core.submodule_search_locations)))
+    folder = tmp_path_factory.mktemp("foreign")
+    (folder / "foreign.cpp").write_text(FOREIGN)
+    command = ["g++", "-std=c++20", "-shared", "-fPIC", "-isystem", str(mlx / "include")]
+    command += [str(folder / "foreign.cpp"), f"-L{mlx / 'lib'}", "-lmlx"]
+    try:
+        subprocess.run([*command, f"-Wl,-rpath,{mlx / 'lib'}", "-o", str(folder / "foreign.so")],
+                       check=True, capture_output=True)  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("no g++")
+    return str(folder / "foreign.so")
+
+
+@pytest.mark.parametrize("allocator", [None, *ALLOCATORS])
+def test_foreign_memory_is_copied_as_mlx_does_on_the_cpu(recorded, allocator, foreign_library):
+    """make_buffer answers null beneath MLX too: programs rely on the copy."""
+    told = recorded(
+        """
+        import ctypes
+        library = ctypes.CDLL(sys.argv[1])
+        library.wrapped.restype = ctypes.c_void_p
+        pages = (ctypes.c_int * 4096)(*range(1, 4097))
+        start = (ctypes.addressof(pages) + 4095) // 4096 * 4096
+        null = library.wrapped(ctypes.c_void_p(start), ctypes.c_size_t(4096)) is None
+        end = ctypes.c_int()
+        alive = library.deletions(pages, 1000, ctypes.byref(end))
+        tell(null=null, alive=alive, end=end.value, fault=_native.fault(),
+             same=mx.get_active_memory() == _native.active_memory())
+        """,
+        foreign_library,
+        allocator=allocator,
+    )
+    assert told == {"null": True, "alive": 1, "end": 1, "fault": "", "same": True}
+
+
 def test_buffers_of_mlx_from_before_go_back_to_mlx(recorded):
     told = recorded("""
         empty = [mx.array([], mx.float32) for _ in range(5)]
