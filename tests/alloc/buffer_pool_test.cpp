@@ -59,11 +59,11 @@ TEST_P(BufferPools, the_state_of_a_heap_is_its_allocated_slots_and_what_is_free_
   const record::SegmentState& heap = segments[0];
   EXPECT_TRUE(heap.is_small);
   const auto block = [&](std::uint64_t slot, std::uint64_t slots, std::uint64_t requested) {
-    return record::BlockState{.address = heap.address + slot * 256,
-                              .size = slots * 256,
-                              .requested = requested,
-                              .use = requested == 0 ? record::BlockUse::inactive
-                                                    : record::BlockUse::allocated};
+    return record::BlockState{
+        .address = heap.address + slot * 256,
+        .size = slots * 256,
+        .requested = requested,
+        .use = requested == 0 ? record::BlockUse::inactive : record::BlockUse::allocated};
   };
   EXPECT_EQ(heap.blocks,
             (std::vector<record::BlockState>{block(0, 1, 100), block(1, 2, 0), block(3, 1, 103),

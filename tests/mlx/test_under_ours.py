@@ -270,8 +270,8 @@ extern "C" void* wrapped(void* data, std::size_t bytes) {
   return mx::allocator::make_buffer(data, bytes).ptr();
 }
 
-// How often the deleter ran while the array lives, and once more when it is gone; -1 where the array
-// follows what is written to the memory afterwards.
+// How often the deleter ran while the array lives, and once more when it is gone; -1 where the
+// array follows what is written to the memory afterwards.
 extern "C" int deletions(int* data, int count, int* at_the_end) {
   int deleted = 0;
   int while_alive = 0;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MLX's own tests end the same under the recorder and on our allocators as on the bare MLX.
 
-They are in MLX's repository (python/tests) and in no wheel: STRANDLINE_MLX_TESTS names the folder of
-a checkout that has them. STRANDLINE_MLX_SUITES lists other files than those below.
+They are in MLX's repository (python/tests) and in no wheel: STRANDLINE_MLX_TESTS names the folder
+of a checkout that has them. STRANDLINE_MLX_SUITES lists other files than those below.
 """
 
 import json
@@ -71,7 +71,9 @@ pytestmark = [
 def _ends(tmp_path: pathlib.Path, suite: str, options: list[str] | None) -> dict[str, dict]:
     runner = tmp_path / "runner.py"
     runner.write_text(RUNNER)
-    strandline = [] if options is None else ["-m", "strandline", "run", "-o", "out.pickle", *options]
+    strandline = (
+        [] if options is None else ["-m", "strandline", "run", "-o", "out.pickle", *options]
+    )
     command = [sys.executable, *strandline, str(runner), FOLDER, suite, "ends.json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
