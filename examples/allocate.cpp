@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An allocator in twenty lines, the same under every one of them:
-//   allocate host|unified [sim]
+//   allocate host|unified|segment [sim]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "strandline/alloc/host_allocator.h"
+#include "strandline/alloc/segment_allocator.h"
 #include "strandline/alloc/unified_allocator.h"
 #include "strandline/device/host.h"
 #include "strandline/device/sim/machine.h"
@@ -45,8 +46,11 @@ int main(int argc, char** argv) {
   } else if (kind == "unified") {
     alloc::UnifiedAllocator allocator(*device);
     tour(allocator);
+  } else if (kind == "segment") {
+    alloc::SegmentAllocator allocator(*device);
+    tour(allocator);
   } else {
-    std::fprintf(stderr, "usage: allocate host|unified [sim]\n");
+    std::fprintf(stderr, "usage: allocate host|unified|segment [sim]\n");
     return 2;
   }
   return 0;

@@ -18,6 +18,7 @@
 #include "strandline/alloc/default_allocator.h"
 #include "strandline/alloc/host_allocator.h"
 #include "strandline/alloc/memory.h"
+#include "strandline/alloc/segment_allocator.h"
 #include "strandline/alloc/unified_allocator.h"
 
 namespace strandline::python {
@@ -55,8 +56,16 @@ std::unique_ptr<Allocator> make(const std::string& kind, device::Device& device,
     auto options = options_of<alloc::UnifiedAllocatorOptions>(wanted);
     return std::make_unique<alloc::UnifiedAllocator>(device, options);
   }
+  if (kind == "segment") {
+    alloc::SegmentAllocatorOptions options;
+    options.memory_limit_bytes = wanted.memory_limit;
+    options.cache_limit_bytes = wanted.cache_limit;
+    options.buffer_limit = wanted.buffer_limit;
+    if (&device != &alloc::host_device()) options.placement = device::Placement::managed;
+    return std::make_unique<alloc::SegmentAllocator>(device, options);
+  }
   throw InvalidArgument(
-      error_message("strandline", "allocator", "'" + kind + "'", "'host' or 'unified'"));
+      error_message("strandline", "allocator", "'" + kind + "'", "'host', 'unified' or 'segment'"));
 }
 
 AllocatorHandle make_allocator(const std::string& kind, const SimMachine* machine,

@@ -14,7 +14,7 @@
 
 from . import _environment, _native, answers, sim, torch
 from ._native import Buffer
-from .allocators import Allocator, HostAllocator, UnifiedAllocator
+from .allocators import Allocator, HostAllocator, SegmentAllocator, UnifiedAllocator
 from .columns import Columns
 from .errors import DeviceError, FormatError, OutOfMemoryError
 from .files import Snapshot
@@ -65,6 +65,7 @@ __all__ = [
     "HostAllocator",
     "MemoryReport",
     "OutOfMemoryError",
+    "SegmentAllocator",
     "SettingsWarning",
     "Snapshot",
     "UnifiedAllocator",

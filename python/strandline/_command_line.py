@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         "--allocator",
         metavar="NAME",
         choices=KINDS,
-        help="let the framework's memory come from ours, host or unified (default: its own)",
+        help="let the framework's memory come from one of ours (default: its own)",
     )
     parser.add_argument(
         "--without-adapters",

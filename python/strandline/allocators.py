@@ -20,21 +20,21 @@ from . import _arguments, _native
 from ._native import Buffer
 from .sim import Device
 
-__all__ = ["Allocator", "HostAllocator", "UnifiedAllocator", "named"]
+__all__ = ["Allocator", "HostAllocator", "SegmentAllocator", "UnifiedAllocator", "named"]
 
-KINDS = ("host", "unified")
-Kind = Literal["host", "unified"]
+KINDS = ("host", "unified", "segment")
+Kind = Literal["host", "unified", "segment"]
 
 
 class Allocator:
-    """What `HostAllocator` and `UnifiedAllocator` share. It lives as long as a buffer of it."""
+    """What the allocators share. It lives as long as a buffer of it."""
 
     def __init__(self, native: _native.Allocator) -> None:
         self._native = native
 
     @property
     def name(self) -> str:
-        """``"HostAllocator"`` or ``"UnifiedAllocator"``."""
+        """``"HostAllocator"``, ``"UnifiedAllocator"`` or ``"SegmentAllocator"``."""
         return self._native.name
 
     def malloc(self, size: int, alignment: int = 0) -> Buffer:
@@ -156,8 +156,30 @@ class UnifiedAllocator(Allocator):
         )
 
 
+class SegmentAllocator(Allocator):
+    """Segments of 2 MiB, 20 MiB and more that are cut into blocks, after PyTorch's design for CUDA.
+    Limits as those of `HostAllocator`; they count segments, and the cache is not limited unless
+    asked.
+    """
+
+    def __init__(
+        self,
+        device: Device | None = None,
+        *,
+        memory_limit: int | None = None,
+        cache_limit: int | None = None,
+        buffer_limit: int | None = None,
+    ) -> None:
+        super().__init__(
+            _make("SegmentAllocator", "segment", device, memory_limit, cache_limit, buffer_limit, 0)
+        )
+
+
+_CLASSES = {"host": HostAllocator, "unified": UnifiedAllocator, "segment": SegmentAllocator}
+
+
 def named(function: str, allocator: object, **limits: int | None) -> Allocator:
-    """``"host"`` or ``"unified"`` as a new one over the host's memory; an allocator as it is."""
+    """A name of `KINDS` as a new one over the host's memory; an allocator as it is."""
     if isinstance(allocator, Allocator):
         given = [name for name, limit in limits.items() if limit is not None]
         if given:
@@ -165,11 +187,10 @@ def named(function: str, allocator: object, **limits: int | None) -> Allocator:
             raise ValueError(_arguments.message(function, given[0], limits[given[0]], expected))
         return allocator
     if not isinstance(allocator, str) or allocator not in KINDS:
-        expected = "'host', 'unified' or an Allocator"
+        expected = "'host', 'unified', 'segment' or an Allocator"
         error = ValueError if isinstance(allocator, str) else TypeError
         raise error(_arguments.message(function, "allocator", repr(allocator), expected))
-    kind = HostAllocator if allocator == "host" else UnifiedAllocator
-    return kind(None, **limits)  # type: ignore[arg-type]
+    return _CLASSES[allocator](None, **limits)  # type: ignore[arg-type]
 
 
 def _make(

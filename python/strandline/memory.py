@@ -34,8 +34,8 @@ _chosen: Allocator | None = None
 def set_default_allocator(allocator: Allocator | Kind) -> Allocator | None:
     """Make it the default of the functions here, and of C++ if it is over the host's memory.
 
-    ``"host"`` and ``"unified"`` make a new one. May be changed at any time: buffers return to the
-    allocator they came from. Returns the one chosen before, None for none.
+    ``"host"``, ``"unified"`` and ``"segment"`` make a new one. May be changed at any time: buffers
+    return to the allocator they came from. Returns the one chosen before, None for none.
     """
     global _chosen
     before = _chosen

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "strandline/core/flat_map.h"
@@ -17,8 +19,8 @@ namespace strandline::alloc {
 
 enum class BlockKind : std::uint8_t {
   whole,    ///< a buffer of the device
-  slot,     ///< a slot of a small heap's region
-  region,   ///< a buffer that a small heap cuts into slots; in no address table
+  slot,     ///< a slot of a small heap's region, a block of a segment
+  region,   ///< a buffer that is cut into slots; in no address table
   wrapped,  ///< foreign memory
 };
 
@@ -27,6 +29,7 @@ enum class BlockUse : std::uint8_t {
   allocated,  ///< handed out; a region: serves slots
   kept,       ///< free: a cached buffer, a free slot
   leaving,    ///< on its way back to the device; linked in the allocator's list of those
+  pending,    ///< freed by the program, still in use by a stream: active
 };
 
 /// One record; `serial` tells apart what it stood for over time.
@@ -44,12 +47,22 @@ struct Block {
   bool in_record : 1 = false;    ///< the recorder has been told of it and hears what follows
   bool was_freed : 1 = false;    ///< leaving: by the program's free, not from the cache
   bool has_writers : 1 = false;  ///< Core::writers_ knows more streams
+  bool has_uses : 1 = false;     ///< streams beyond its own use it: Core::do_defer takes it back
+  bool is_listed : 1 = false;    ///< found by its address
   std::uint32_t fit_epoch = 0;   ///< see BufferPool::take_front
 };
 static_assert(sizeof(Block) == 64, "one cache line");
 
 class BlockTable {
  public:
+  /// A table of records that are more than a Block, which comes first in them.
+  template <typename Record>
+  static BlockTable of() {
+    static_assert(std::is_base_of_v<Block, Record> && std::is_trivially_destructible_v<Record>);
+    return BlockTable(sizeof(Record), [](void* place) -> Block* { return ::new (place) Record; });
+  }
+  BlockTable() : BlockTable(of<Block>()) {}
+
   Block* find(device::Address address) noexcept {
     Block** found = by_address_.find(address);
     return found == nullptr ? nullptr : *found;
@@ -64,23 +77,58 @@ class BlockTable {
   Block& add_unlisted(device::Address address);
   void remove(Block& block) noexcept;
 
+  /// So many records, and finding them by address, cost no memory from the host any more.
+  void reserve_unused(std::size_t records);
+  bool has_unused(std::size_t records) const noexcept { return unused_count_ >= records; }
+  /// Finds a record that is unlisted by its address from now on; after reserve_unused for all.
+  /// The record that was found there is not any more, and returned.
+  Block* list(Block& block) noexcept {
+    Block*& listed = by_address_[block.address];
+    Block* before = listed;
+    listed = &block;
+    block.is_listed = true;
+    return before;
+  }
+  void unlist(Block& block) noexcept {
+    by_address_.erase(block.address);
+    block.is_listed = false;
+  }
+
   std::size_t listed() const noexcept { return by_address_.size(); }
 
   template <typename Visit>
   void for_each(Visit&& visit) const {
-    for (const std::unique_ptr<Block[]>& chunk : chunks_) {
+    for (const Chunk& chunk : chunks_) {
       for (std::size_t i = 0; i < kChunk; ++i) {
-        if (chunk[i].use != BlockUse::unused) visit(chunk[i]);
+        Block& block = record(chunk, i);
+        if (block.use != BlockUse::unused) visit(block);
       }
     }
   }
 
  private:
   static constexpr std::size_t kChunk = 256;
+  static constexpr std::align_val_t kAlign{64};
 
+  struct Release {
+    void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, kAlign); }
+  };
+  using Chunk = std::unique_ptr<std::byte, Release>;
+  using Construct = Block* (*)(void* place);
+
+  BlockTable(std::size_t record_bytes, Construct construct)
+      : record_bytes_(record_bytes), construct_(construct) {}
+  Block& record(const Chunk& chunk, std::size_t index) const noexcept {
+    return *std::launder(reinterpret_cast<Block*>(chunk.get() + index * record_bytes_));
+  }
+  void add_chunk();
+
+  std::size_t record_bytes_;
+  Construct construct_;
   FlatMap<Block*> by_address_;
-  std::vector<std::unique_ptr<Block[]>> chunks_;
+  std::vector<Chunk> chunks_;
   Block* unused_ = nullptr;
+  std::size_t unused_count_ = 0;
 };
 
 }  // namespace strandline::alloc

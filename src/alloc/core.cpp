@@ -35,10 +35,12 @@ std::string hex(Address address) {
 
 }  // namespace
 
-Core::Core(std::string_view name, device::Device& device, Placement placement, const Limits& limits)
+Core::Core(std::string_view name, device::Device& device, Placement placement, const Limits& limits,
+           BlockTable table)
     : device_(device),
       facts_(device.facts()),
       placement_(placement),
+      table_(std::move(table)),
       limits_(limits),
       name_(name),
       gc_cap_bytes_(limits.gc_bytes) {
@@ -61,9 +63,17 @@ Buffer Core::malloc(std::uint64_t bytes, const MallocOptions& options) {
   if (options.alignment != 0 || options.stream) [[unlikely]] {
     check_options(options);
   }
-  const Request request{bytes, options.alignment, options.stream};
+  Request request{bytes, options.alignment, options.stream};
+  const bool attended = attention_.load(std::memory_order_relaxed) != 0;
+  if (attended) [[unlikely]] {
+    do_prepare(request);
+  }
   const Block* block = record::recording() ? malloc_recorded(request) : malloc_now(request);
-  return {to_pointer(block->address), owner_};
+  const Buffer buffer(to_pointer(block->address), owner_);
+  if (attended) [[unlikely]] {
+    do_settle();
+  }
+  return buffer;
 }
 
 Block* Core::malloc_now(const Request& request) {
@@ -117,6 +127,7 @@ FreeStatus Core::try_free(Buffer buffer) noexcept {
   if (!buffer) return FreeStatus::freed;
   Departures out;
   bool more = false;
+  Block* deferred = nullptr;
   {
     const StateGuard guard(lock_);
     Block* block = table_.find(buffer.address());
@@ -125,14 +136,34 @@ FreeStatus Core::try_free(Buffer buffer) noexcept {
     if (!ours) [[unlikely]] {
       return misuse("free", buffer.address());
     }
-    take_back(*block);
-    more = !do_put(*block, out);
+    if (block->has_uses) [[unlikely]] {
+      defer(*block);
+      deferred = block;
+    } else {
+      take_back(*block);
+      more = !do_put(*block, out);
+    }
+  }
+  if (deferred != nullptr) [[unlikely]] {
+    do_deferred(*deferred);
   }
   if (!out.empty()) [[unlikely]] {
     depart(out);
     if (more) trim_rest();
   }
+  if (attention_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    do_settle();
+  }
   return FreeStatus::freed;
+}
+
+void Core::defer(Block& block) noexcept {
+  end_allocation(block);
+  block.use = BlockUse::pending;
+  pending_bytes_ += block.size;
+  pending_requested_ += block.requested;
+  ++pending_count_;
+  do_defer(block);
 }
 
 FreeStatus Core::misuse(const char* function, Address address) noexcept {

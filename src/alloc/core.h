@@ -30,13 +30,14 @@ struct Request {
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 0;  ///< 0: the allocator's own
   StreamId stream;
+  PoolId pool = {};  ///< where do_prepare said so
 };
 
 class Core : public record::StateProvider {
  public:
   /// `limits.gc_bytes` is the most that the gc limit will be, whatever the memory limit.
   Core(std::string_view name, device::Device& device, device::Placement placement,
-       const Limits& limits);
+       const Limits& limits, BlockTable table = {});
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
   ~Core() override = default;
@@ -109,6 +110,7 @@ class Core : public record::StateProvider {
   /// Ends what still stands at an address that the device has just given: wrapped memory that its
   /// owner freed without releasing it.
   void drop_stale(device::Address address) noexcept STRANDLINE_REQUIRES(lock_);
+  void drop(Block& stale) noexcept STRANDLINE_REQUIRES(lock_);
   void note_free(Block& block, record::Action action) noexcept STRANDLINE_REQUIRES(lock_) {
     if (record::recording() || block.in_record) [[unlikely]] {
       note_freed(block, action);
@@ -125,6 +127,17 @@ class Core : public record::StateProvider {
 
   // -- and without it -----------------------------------------------------------------------------
 
+  /// Says that do_prepare and do_settle want to be called, or not any more.
+  void attend(std::uint32_t reason) noexcept {
+    attention_.fetch_or(reason, std::memory_order_relaxed);
+  }
+  void cease(std::uint32_t reason) noexcept {
+    attention_.fetch_and(~reason, std::memory_order_relaxed);
+  }
+  bool attends(std::uint32_t reason) const noexcept {
+    return (attention_.load(std::memory_order_relaxed) & reason) != 0;
+  }
+
   /// Gives a batch back; how many bytes went, and how many blocks the device refused to take.
   struct Departed {
     std::uint64_t bytes = 0;
@@ -136,6 +149,17 @@ class Core : public record::StateProvider {
                                         std::uint64_t available, std::uint64_t limit)
       STRANDLINE_EXCLUDES(lock_);
   [[noreturn]] void throw_buffer_limit(const Request& request) STRANDLINE_EXCLUDES(lock_);
+  std::string describe(std::string_view call) const;
+  void check_stream(const char* function, StreamId stream);
+  const Block& known(const char* function, Buffer buffer) const STRANDLINE_REQUIRES(lock_);
+  void trim_rest() noexcept STRANDLINE_EXCLUDES(lock_);
+  /// Takes back what is pending: it is not active any more.
+  void end_pending(Block& block) noexcept STRANDLINE_REQUIRES(lock_) {
+    pending_bytes_ -= block.size;
+    pending_requested_ -= block.requested;
+    --pending_count_;
+    end_activity(block);
+  }
   std::uint64_t device_free_bytes() const noexcept;
 
   /// Of the payload; what malloc gives when nothing is asked for.
@@ -149,12 +173,24 @@ class Core : public record::StateProvider {
   Limits limits_ STRANDLINE_GUARDED_BY(lock_);
   // The memory limit where it is hard, else no limit.
   std::uint64_t hard_limit_ STRANDLINE_GUARDED_BY(lock_) = UINT64_MAX;
+  // Freed by the program, and still active.
+  std::uint64_t pending_bytes_ STRANDLINE_GUARDED_BY(lock_) = 0;
+  std::uint64_t pending_requested_ STRANDLINE_GUARDED_BY(lock_) = 0;
+  std::uint64_t pending_count_ STRANDLINE_GUARDED_BY(lock_) = 0;
 
  private:
   // -- what differs, with the lock held -----------------------------------------------------------
 
   /// Hands out memory that is kept, if some fits; no device call.
   virtual Block* do_take(const Request& request) noexcept STRANDLINE_REQUIRES(lock_) = 0;
+  /// The program has freed a block with has_uses: it stays active for now, see end_pending.
+  virtual void do_defer(Block& /*block*/) noexcept STRANDLINE_REQUIRES(lock_) {}
+  /// The device has taken back what stood behind the block, whose record ends.
+  virtual void do_forget(Block& /*block*/) noexcept STRANDLINE_REQUIRES(lock_) {}
+  /// The private pool that a block belongs to.
+  virtual PoolId do_pool(const Block& /*block*/) const noexcept STRANDLINE_REQUIRES(lock_) {
+    return {};
+  }
   /// Takes a block back that is no longer active: keeps it, or sends it off, and notes which.
   /// False when more has to leave than the batch takes: do_trim is then called.
   virtual bool do_put(Block& block, Departures& out) noexcept STRANDLINE_REQUIRES(lock_) = 0;
@@ -168,12 +204,20 @@ class Core : public record::StateProvider {
   /// Sends off all that is kept and can go; false when the batch was too small for all.
   virtual bool do_empty(Departures& out) noexcept STRANDLINE_REQUIRES(lock_) = 0;
   virtual void do_statistics(Statistics& statistics) const STRANDLINE_REQUIRES(lock_) = 0;
+  virtual void do_reset_peaks() noexcept STRANDLINE_REQUIRES(lock_) {}
   /// The state of a whole or region block.
   virtual record::SegmentState do_segment(const Block& block) const STRANDLINE_REQUIRES(lock_) = 0;
   virtual void do_validate() const STRANDLINE_REQUIRES(lock_) = 0;
 
   // -- and without --------------------------------------------------------------------------------
 
+  /// Before and after each malloc, free and emptying of the cache, while attend() asks for it.
+  virtual void do_prepare(Request& /*request*/) STRANDLINE_EXCLUDES(lock_) {}
+  virtual void do_settle() noexcept STRANDLINE_EXCLUDES(lock_) {}
+  /// After a free that was deferred.
+  virtual void do_deferred(Block& /*block*/) noexcept STRANDLINE_EXCLUDES(lock_) {}
+  /// Before the cache is emptied.
+  virtual void do_before_empty() noexcept STRANDLINE_EXCLUDES(lock_) {}
   /// Gets memory from the device and hands it out.
   virtual Block& do_obtain(const Request& request) STRANDLINE_EXCLUDES(lock_) = 0;
   virtual std::uint64_t do_set_wired_limit(std::uint64_t bytes) STRANDLINE_EXCLUDES(lock_) = 0;
@@ -181,25 +225,29 @@ class Core : public record::StateProvider {
   Block* malloc_recorded(const Request& request) STRANDLINE_EXCLUDES(lock_);
   Block* malloc_now(const Request& request) STRANDLINE_EXCLUDES(lock_);
   void check_options(const MallocOptions& options);
-  void check_stream(const char* function, StreamId stream);
   void take_back(Block& block) noexcept STRANDLINE_REQUIRES(lock_) {
+    end_activity(block);
+    end_allocation(block);
+  }
+  void end_activity(Block& block) noexcept STRANDLINE_REQUIRES(lock_) {
     active_.store(active_.load(std::memory_order_relaxed) - block.size, std::memory_order_relaxed);
     requested_ -= block.requested;
+  }
+  void end_allocation(Block& block) noexcept STRANDLINE_REQUIRES(lock_) {
     --allocated_count_;
     ++frees_;
     if (block.has_writers) [[unlikely]] {
       forget_writers(block);
     }
   }
+  void defer(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
   void forget_writers(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
   void note_freed(Block& block, record::Action action) noexcept STRANDLINE_REQUIRES(lock_);
-  void trim_rest() noexcept STRANDLINE_EXCLUDES(lock_);
   bool settle(Block& block, device::FreeStatus status) noexcept STRANDLINE_REQUIRES(lock_);
   void unlink(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
   void forget(Block& block) noexcept STRANDLINE_REQUIRES(lock_);
   device::FreeStatus misuse(const char* function, device::Address address) noexcept;
   [[noreturn]] void throw_unknown(const char* function, Buffer buffer) const;
-  const Block& known(const char* function, Buffer buffer) const STRANDLINE_REQUIRES(lock_);
   void check_wrap(const void* memory, std::uint64_t bytes) const;
   void drop_wrapped(Block& block) noexcept STRANDLINE_EXCLUDES(lock_);
   Block* list_wrapped(device::Address address) STRANDLINE_EXCLUDES(lock_);
@@ -207,7 +255,6 @@ class Core : public record::StateProvider {
   std::uint8_t device_number() const noexcept {
     return static_cast<std::uint8_t>(facts_.index.value);
   }
-  std::string describe(std::string_view call) const;
   std::string largest_holders() const noexcept STRANDLINE_EXCLUDES(lock_);
   void collect(std::vector<record::SegmentState>& segments, bool for_cut) const
       STRANDLINE_REQUIRES(lock_);
@@ -217,6 +264,8 @@ class Core : public record::StateProvider {
   const std::uint64_t gc_cap_bytes_;
   Allocator* owner_ = nullptr;
 
+  // Read by every call, hardly ever written: beside the constants above.
+  std::atomic<std::uint32_t> attention_{0};
   // Written under lock_, read anywhere.
   std::atomic<std::uint64_t> active_{0};
   std::uint64_t requested_ STRANDLINE_GUARDED_BY(lock_) = 0;

@@ -24,6 +24,16 @@ StreamId recorded(StreamId stream) noexcept {
   }
 }
 
+// And pools as PyTorch does, by two numbers of which the second counts.
+PoolId recorded(PoolId pool) noexcept {
+  if (!pool) return {};
+  try {
+    return record::recorder().tables().pools.intern(0, pool.value);
+  } catch (...) {
+    return {};
+  }
+}
+
 }  // namespace
 
 void Core::add_reserved(Block& block) noexcept {
@@ -46,6 +56,7 @@ void Core::note_handed_out(Block& block, Action action) noexcept {
                                  .size = block.size,
                                  .requested = block.requested,
                                  .stream = recorded(block.stream),
+                                 .pool = recorded(do_pool(block)),
                                  .device = device_number()});
   block.in_record = true;
 }
@@ -57,18 +68,20 @@ void Core::note_freed(Block& block, Action action) noexcept {
 
 void Core::note_segment(Block& block, Action action) noexcept {
   if (!record::recording() && !block.in_record) return;
-  record::recorder().note_segment(action, block.address, block.size, {}, {}, device_number());
+  record::recorder().note_segment(action, block.address, block.size, recorded(block.stream),
+                                  recorded(do_pool(block)), device_number());
   block.in_record = true;
 }
 
 void Core::begin_recording(record::InitialState& state) {
   table_.for_each([&](Block& block) {
     if (block.in_record || block.kind == BlockKind::region || block.use == BlockUse::unused) return;
-    if (block.use == BlockUse::allocated) {
+    if (block.use == BlockUse::allocated || block.use == BlockUse::pending) {
       state.blocks.push_back({.address = block.address,
                               .size = block.size,
                               .requested = block.requested,
                               .stream = recorded(block.stream),
+                              .pool = recorded(do_pool(block)),
                               .device = device_number()});
       block.in_record = true;
     } else if (block.kind == BlockKind::whole) {
@@ -108,6 +121,7 @@ void Core::unlink(Block& block) noexcept {
 void Core::forget(Block& block) noexcept {
   reserved_ -= block.size;
   --buffers_;
+  do_forget(block);
   table_.remove(block);
 }
 
@@ -141,13 +155,16 @@ void Core::settle_overlapped(Address address, std::uint64_t size) noexcept {
 
 void Core::drop_stale(Address address) noexcept {
   Block* stale = table_.find(address);
-  if (stale == nullptr) return;
+  if (stale != nullptr) drop(*stale);
+}
+
+void Core::drop(Block& stale) noexcept {
   refused_frees_.fetch_add(1, std::memory_order_relaxed);
-  if (stale->use == BlockUse::allocated) {
-    take_back(*stale);
-    note_free(*stale, Action::release_external);
+  if (stale.use == BlockUse::allocated) {
+    take_back(stale);
+    note_free(stale, Action::release_external);
   }
-  forget(*stale);
+  forget(stale);
 }
 
 Core::Departed Core::depart(const Departures& out) noexcept {

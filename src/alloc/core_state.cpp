@@ -63,6 +63,7 @@ std::uint64_t Core::set_buffer_limit(std::uint64_t count) {
 }
 
 std::uint64_t Core::empty_cache() noexcept {
+  do_before_empty();
   std::uint64_t bytes = 0;
   for (bool more = true; more;) {
     Departures out;
@@ -74,6 +75,7 @@ std::uint64_t Core::empty_cache() noexcept {
     bytes += departed.bytes;
     if (departed.refused > 0) break;  // kept: trying again at once would not end
   }
+  if (attention_.load(std::memory_order_relaxed) != 0) do_settle();
   return bytes;
 }
 
@@ -83,8 +85,8 @@ Statistics Core::statistics() const {
   Statistics now;
   const StateGuard guard(lock_);
   now.active_bytes = active_.load(std::memory_order_relaxed);
-  now.allocated_bytes = now.active_bytes;
-  now.requested_bytes = requested_;
+  now.allocated_bytes = now.active_bytes - pending_bytes_;
+  now.requested_bytes = requested_ - pending_requested_;
   now.reserved_bytes = reserved_;
   now.cached_bytes = reserved_ - now.active_bytes;
   now.peak_active_bytes = peak_active_;
@@ -105,6 +107,7 @@ void Core::reset_peaks(PeakReset how) noexcept {
   const bool to_zero = how == PeakReset::to_zero;
   peak_active_ = to_zero ? 0 : active_.load(std::memory_order_relaxed);
   peak_reserved_ = to_zero ? 0 : reserved_;
+  do_reset_peaks();
 }
 
 std::vector<record::SegmentState> Core::segments() const {
@@ -144,12 +147,18 @@ void Core::validate() const {
   std::uint64_t allocated = 0;
   std::uint64_t buffers = 0;
   std::uint64_t leaving = 0;
+  std::uint64_t pending = 0;
   std::uint64_t listed = 0;
   table_.for_each([&](const Block& block) {
     const bool wrapped_leaving = block.kind == BlockKind::wrapped && block.use == BlockUse::leaving;
     if (block.kind != BlockKind::slot) reserved += block.size;
     if (block.kind != BlockKind::slot) ++buffers;
-    if (block.kind != BlockKind::region) ++listed;
+    if (block.is_listed) ++listed;
+    if (block.use == BlockUse::pending) {
+      ++pending;
+      active += block.size;
+      requested += block.requested;
+    }
     if (block.use == BlockUse::leaving && !wrapped_leaving) leaving += block.size;
     const bool is_active =
         block.kind != BlockKind::region && (block.use == BlockUse::allocated || wrapped_leaving);
@@ -167,6 +176,7 @@ void Core::validate() const {
   check("active bytes", active_.load(std::memory_order_relaxed), active);
   check("requested bytes", requested_, requested);
   check("allocated blocks", allocated_count_, allocated);
+  check("pending blocks", pending_count_, pending);
   check("buffers", buffers_, buffers);
   check("leaving bytes", leaving_bytes_, leaving);
   check("blocks found by address", table_.listed(), listed);
@@ -187,8 +197,9 @@ void Core::close() noexcept {
 void Core::abandon_blocks() noexcept {
   std::uint64_t lost = 0;
   table_.for_each([&](Block& block) {
-    const bool is_live = block.use == BlockUse::allocated && block.kind != BlockKind::region;
-    if (is_live) ++lost;
+    const bool is_live = (block.use == BlockUse::allocated || block.use == BlockUse::pending) &&
+                         block.kind != BlockKind::region;
+    if (is_live && block.use == BlockUse::allocated) ++lost;
     switch (block.kind) {
       case BlockKind::whole:
         if (is_live) note_free(block, record::Action::free_to_device);

@@ -80,6 +80,7 @@ TEST_P(AllocatorLimits, setters_return_what_was_set_before) {
 }
 
 TEST_P(AllocatorLimits, a_cache_limit_trims_at_once_and_only_the_excess) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   fill_cache(8);
   ASSERT_EQ(now().cached_count, 8u);
   allocator().set_cache_limit(5 * kMiB);
@@ -97,6 +98,7 @@ TEST_P(AllocatorLimits, a_cache_limit_trims_at_once_and_only_the_excess) {
 }
 
 TEST_P(AllocatorLimits, a_buffer_larger_than_the_cache_limit_pushes_nothing_out) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   const Buffer large = allocator().malloc(4 * kMiB);
   fill_cache(2);
   allocator().set_cache_limit(2 * kMiB);
@@ -105,6 +107,7 @@ TEST_P(AllocatorLimits, a_buffer_larger_than_the_cache_limit_pushes_nothing_out)
 }
 
 TEST_P(AllocatorLimits, the_least_recently_freed_leaves_first) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   std::vector<Buffer> buffers;
   for (std::uint64_t i = 1; i <= 3; ++i) buffers.push_back(allocator().malloc(kMiB * i));
   allocator().free(buffers[1]);
@@ -120,6 +123,7 @@ TEST_P(AllocatorLimits, the_least_recently_freed_leaves_first) {
 }
 
 TEST_P(AllocatorLimits, emptying_the_cache_gives_back_all_that_is_not_out) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   const Buffer held = allocator().malloc(kMiB);
   allocator().free(allocator().malloc(4));
   fill_cache(100);
@@ -132,6 +136,7 @@ TEST_P(AllocatorLimits, emptying_the_cache_gives_back_all_that_is_not_out) {
 }
 
 TEST_P(AllocatorLimits, a_hard_memory_limit_is_an_error_that_names_everything) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   allocator().set_memory_limit(4 * kMiB, LimitRule::hard);
   const Buffer a = allocator().malloc(2 * kMiB);
   const Buffer b = allocator().malloc(kMiB);
@@ -157,6 +162,7 @@ TEST_P(AllocatorLimits, a_hard_memory_limit_is_an_error_that_names_everything) {
 }
 
 TEST_P(AllocatorLimits, a_hard_limit_below_what_is_out_keeps_it_and_refuses_more) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   const Buffer a = allocator().malloc(2 * kMiB);
   const Buffer small = allocator().malloc(4);
   fill_cache(1);
@@ -182,6 +188,7 @@ TEST_P(AllocatorLimits, a_guideline_of_nothing_refuses_nothing_and_keeps_caches_
 }
 
 TEST_P(AllocatorLimits, past_the_gc_limit_a_miss_evicts_the_excess_and_no_more) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   fill_cache(8);
   const std::uint64_t reserved = now().reserved_bytes;
   allocator().set_memory_limit(reserved + 2 * kMiB);
@@ -192,6 +199,7 @@ TEST_P(AllocatorLimits, past_the_gc_limit_a_miss_evicts_the_excess_and_no_more) 
 }
 
 TEST_P(AllocatorLimits, a_limit_of_buffers_evicts_as_many_as_it_takes_and_says_what_it_counts) {
+  if (!keeps_buffers()) GTEST_SKIP() << "it keeps segments: segment_limits_test.cpp";
   fill_cache(4);
   const std::uint64_t buffers = now().buffer_count;
   allocator().set_buffer_limit(buffers);

@@ -207,7 +207,7 @@ TEST_P(AllocatorMemory, raw_ptr_waits_for_writers_that_were_said) {
   EXPECT_EQ(*bytes_of(buffer), 9);
   allocator().free(buffer);
   // The next owner of the bytes has nothing to do with that stream.
-  const Buffer next = allocator().malloc(4);
+  const Buffer next = allocator().malloc(4, {.stream = first});
   EXPECT_EQ(next.ptr(), buffer.ptr());
   streams().fill(second, allocator().slice(next), std::byte{1});
   (void)next.raw_ptr();

@@ -2,6 +2,7 @@
 // The subjects of the contract suite.
 #include "alloc/contract/contract.h"
 #include "strandline/alloc/host_allocator.h"
+#include "strandline/alloc/segment_allocator.h"
 #include "strandline/alloc/unified_allocator.h"
 
 namespace strandline::alloc {
@@ -25,7 +26,10 @@ std::vector<Subject> all_subjects() {
           {"host_on_odd_sim", make<HostAllocator>, odd},
           {"unified_on_host", make<UnifiedAllocator>},
           {"unified_on_sim", make<UnifiedAllocator>, usual},
-          {"unified_on_odd_sim", make<UnifiedAllocator>, odd}};
+          {"unified_on_odd_sim", make<UnifiedAllocator>, odd},
+          {"segment_on_host", make<SegmentAllocator>, {}, Grain::segments},
+          {"segment_on_sim", make<SegmentAllocator>, usual, Grain::segments},
+          {"segment_on_odd_sim", make<SegmentAllocator>, odd, Grain::segments}};
 }
 
 }  // namespace strandline::alloc

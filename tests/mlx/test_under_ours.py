@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((pathlib.Path(__file__).parent / "programs").glob("*.py"))
 DEMO = ROOT / "examples" / "mlx_char_transformer.py"
 ORACLE = ROOT.parent / "shared" / "tools" / "snapshot_oracle.py"
-NAMES = {"host": "HostAllocator", "unified": "UnifiedAllocator"}
+NAMES = {"host": "HostAllocator", "unified": "UnifiedAllocator"}  # test_segment.py has the third
 ALLOCATORS = list(NAMES)
 QUICK = {"linalg": "host", "threads": "unified", "memory": "host"}
 
@@ -410,7 +410,7 @@ def test_run_shows_the_allocator_and_refuses_what_it_does_not_know(tmp_path):
         assert message in done.stderr
     info, _ = _output([sys.executable, "-m", "strandline", "info"], tmp_path)
     assert re.search(r"^allocator +mlx's own$", info, re.MULTILINE)
-    assert re.search(r"^choices +host, unified", info, re.MULTILINE)
+    assert re.search(r"^choices +host, unified, segment", info, re.MULTILINE)
     known = "import strandline.mlx as m\nm.use_allocator('unified')\n"
     code = known + "from strandline.info import info\ninfo([])"
     assert re.search(r"^allocator +UnifiedAllocator$", _python(code).stdout, re.MULTILINE)

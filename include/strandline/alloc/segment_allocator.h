@@ -44,11 +44,16 @@ struct SegmentAllocatorOptions {
   std::optional<device::Placement> placement{};
   SegmentSettings settings = {};
   Decisions decisions = Decisions::ours;
+  std::optional<std::uint64_t> memory_limit_bytes{};  ///< default: the device; a guideline
+  std::optional<std::uint64_t> cache_limit_bytes{};   ///< default: none
+  std::optional<std::uint64_t> buffer_limit{};        ///< default: Facts::max_buffers, else none
 };
 
 struct PrivatePoolOptions {
   bool use_on_oom = false;  ///< its free memory serves everybody when there is no other
   bool no_split = false;    ///< its blocks are handed out whole
+  /// Captured work refers to its memory by address: nothing leaves before the last use ends.
+  bool holds_graph = false;
 };
 
 /// Which requests a routing scope takes: by stream; without, all of the thread that began it.
@@ -72,7 +77,7 @@ struct OutOfMemoryReport {
   std::uint64_t device_request_bytes = 0;  ///< what the device was asked for
   std::uint64_t limit_bytes = 0;           ///< the memory limit, the device's total where none
   std::uint64_t device_free_bytes = 0;
-  std::uint64_t largest_hole_bytes = 0;    ///< the largest free block of the stream and pool
+  std::uint64_t largest_hole_bytes = 0;  ///< the largest free block of the stream and pool
 };
 
 /// Asked for memory when there is none: gives some back to the allocator and says whether.
@@ -142,12 +147,13 @@ class STRANDLINE_API SegmentAllocator final : public Allocator {
 
   CallbackId add_free_memory_callback(FreeMemoryCallback callback);
   CallbackId add_out_of_memory_observer(OutOfMemoryObserver observer);
-  /// Told of every entry, in order, by the thread that caused it, when its call ends.
+  /// Told of every entry, in order, when the call that caused it ends, or one of another thread.
   CallbackId add_trace_tracker(TraceTracker tracker);
   void remove_callback(CallbackId id);
 
  private:
   explicit SegmentAllocator(std::unique_ptr<SegmentCore> core);
+  SegmentAllocator(SegmentCore& segments, std::unique_ptr<SegmentCore> core);
 
   SegmentCore& segments_;
 };

@@ -19,7 +19,7 @@ struct SegmentSettings {
   /// also all above.
   static constexpr std::size_t kIntervals = 16;
 
-  /// Obtained for a request above 1 MiB and below 10 MiB; a multiple of 2 MiB, above 10 MiB.
+  /// Obtained for a request above 1 MiB and below 10 MiB; a multiple of 512, above 10 MiB.
   std::uint64_t large_segment_bytes = kLargeSegmentBytes;
   /// Blocks from here on are oversize: never cut, and for oversize requests only. At least
   /// large_segment_bytes.
@@ -42,8 +42,8 @@ struct SegmentSettings {
 
   // Not served yet; kept so that a configuration is not lost.
   bool expandable_segments = false;
-  double expandable_reserve_fraction = 0;        ///< of the device; 0: not given
-  std::uint64_t expandable_reserve_bytes = 0;    ///< 0: not given
+  double expandable_reserve_fraction = 0;      ///< of the device; 0: not given
+  std::uint64_t expandable_reserve_bytes = 0;  ///< 0: not given
   bool graph_capture_record_stream_reuse = false;
 
   bool operator==(const SegmentSettings&) const = default;

@@ -48,16 +48,16 @@ struct SegmentStatistics {
   Stat oversize_segments;
   std::map<PoolId, StatByPool> reserved_bytes_by_private_pools;
 
-  std::uint64_t num_alloc_retries = 0;     ///< device allocations asked again after all was released
+  std::uint64_t num_alloc_retries = 0;  ///< device allocations asked again after all was released
   std::uint64_t num_ooms = 0;
   std::uint64_t num_sync_all_streams = 0;  ///< waits for everything that streams still use
   std::uint64_t num_device_alloc = 0;
   std::uint64_t num_device_free = 0;
-  std::uint64_t num_oom_rejections = 0;    ///< refused by throw_on_device_malloc_oom
+  std::uint64_t num_oom_rejections = 0;  ///< refused by throw_on_device_malloc_oom
   std::uint64_t max_split_size = UINT64_MAX;
 
   // Not in PyTorch.
-  std::uint64_t num_event_waits = 0;    ///< waits for single device events
+  std::uint64_t num_event_waits = 0;      ///< waits for single device events
   std::uint64_t pending_free_blocks = 0;  ///< freed by the program, in use by a stream
   std::uint64_t pending_free_bytes = 0;
 

@@ -81,6 +81,11 @@ class FlatMap {
     --size_;
   }
 
+  /// So many entries fit without more memory.
+  void reserve(std::size_t entries) {
+    while (entries * 4 > slots_.size() * 3) grow();
+  }
+
   /// Forgets everything and gives the memory back.
   void clear() {
     std::vector<Slot> fresh(kFirstCapacity);

@@ -13,7 +13,7 @@ def use_allocator(
     cache_limit: int | None = None,
     buffer_limit: int | None = None,
 ) -> Allocator:
-    """Let MLX's memory come from ``"host"``, ``"unified"`` or an allocator that exists.
+    """Let MLX's memory come from ``"host"``, ``"unified"``, ``"segment"`` or one that exists.
 
     One over a `strandline.sim.Device` lets the program meet that device's capacity and faults.
 

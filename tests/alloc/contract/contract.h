@@ -23,10 +23,17 @@
 
 namespace strandline::alloc {
 
+/// What an allocator obtains from the device, gives back to it and keeps: what its limits count.
+enum class Grain : std::uint8_t {
+  buffers,   ///< one for each request but the smallest
+  segments,  ///< larger ones, cut into blocks; segment_limits_test.cpp has the limits' tests
+};
+
 struct Subject {
   std::string name;
   std::function<std::unique_ptr<Allocator>(device::Device&)> make;
   std::optional<sim::MachineOptions> machine{};  ///< a simulated device; without: the host
+  Grain grain = Grain::buffers;
 };
 
 inline void PrintTo(const Subject& subject, std::ostream* out) {
@@ -104,6 +111,8 @@ class AllocatorContract : public testing::TestWithParam<Subject> {
 
   std::uint64_t page() { return facts().allocation_granularity; }
   Statistics now() { return allocator().statistics(); }
+  /// Whether its limits and its cache are of whole buffers, as most of these tests have it.
+  static bool keeps_buffers() { return GetParam().grain == Grain::buffers; }
   static std::uint8_t* bytes_of(Buffer buffer) {
     return static_cast<std::uint8_t*>(buffer.raw_ptr());
   }

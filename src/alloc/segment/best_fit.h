@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The free blocks of one stream and pool, found by size: the smallest that is large enough; among
+// equals that of the older segment, then the lower address. This is the order of PyTorch's set.
+//
+//   bins by size: 64 of 512 bytes each, then 32 to every power of two; a bit says whether a bin
+//   holds anything, a bit of a second level whether a word of bits does. In a bin a search tree
+//   (a treap: a heap of the addresses' hashes), mostly of one node. Links lie in the blocks, so
+//   nothing is ever allocated after the first use.
+//
+//   invariants  a block is in the bin of its size; bit <=> bin not empty; trees are ordered;
+//               count = Σ blocks; bytes = Σ size
+//
+// find, insert, erase: O(log of the blocks in one bin). Not synchronised.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "alloc/segment/segment_block.h"
+#include "strandline/core/flat_map.h"
+
+namespace strandline::alloc {
+
+class BestFit {
+ public:
+  BestFit() : bins_(std::make_unique<std::array<SegmentBlock*, kBins>>()) { bins_->fill(nullptr); }
+
+  /// `a` serves before `b`.
+  static bool before(const SegmentBlock& a, const SegmentBlock& b) noexcept {
+    if (a.size != b.size) return a.size < b.size;
+    if (a.order != b.order) return a.order < b.order;
+    return a.address < b.address;
+  }
+
+  /// The best of at least `size` bytes; null when there is none. It stays in.
+  SegmentBlock* find(std::uint64_t size) const noexcept {
+    const std::size_t bin = bin_of(size);
+    if (has(bin)) {
+      if (SegmentBlock* block = at_least((*bins_)[bin], size)) return block;
+    }
+    return lowest_from(bin + 1);
+  }
+
+  void insert(SegmentBlock& block) noexcept {
+    const std::size_t bin = bin_of(block.size);
+    block.priority = static_cast<std::uint32_t>(mix_bits(block.address) >> 16);
+    ++count_;
+    bytes_ += block.size;
+    SegmentBlock*& root = (*bins_)[bin];
+    if (root == nullptr) {
+      block.left = nullptr;
+      block.right = nullptr;
+      root = &block;
+      mark(bin);
+      return;
+    }
+    insert_into(root, block);
+  }
+
+  /// `block` is in.
+  void erase(SegmentBlock& block) noexcept {
+    const std::size_t bin = bin_of(block.size);
+    --count_;
+    bytes_ -= block.size;
+    SegmentBlock*& root = (*bins_)[bin];
+    if (root == &block && block.left == nullptr && block.right == nullptr) {
+      root = nullptr;
+      unmark(bin);
+      return;
+    }
+    erase_from(root, block);
+  }
+
+  /// The first in order, the last, and the neighbours in order of a block that is in.
+  SegmentBlock* first() const noexcept { return lowest_from(0); }
+  SegmentBlock* last() const noexcept;
+  SegmentBlock* after(const SegmentBlock& block) const noexcept;
+  SegmentBlock* ahead_of(const SegmentBlock& block) const noexcept;
+
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+  /// Throws InternalError where an invariant does not hold. O(n).
+  void validate() const;
+
+  // -- for validate and tests ---------------------------------------------------------------------
+
+  static constexpr std::uint64_t kUnit = 512;
+  static constexpr std::size_t kExact = 64;        // bins of one size each
+  static constexpr std::size_t kToEachPower = 32;  // bins from 2^k to 2^(k+1) units
+  static constexpr std::size_t kBins = kExact + (52 - 6) * kToEachPower;
+
+  static std::size_t bin_of(std::uint64_t size) noexcept {
+    const std::uint64_t units = size / kUnit;
+    if (units < kExact) return static_cast<std::size_t>(units);
+    const auto power = static_cast<unsigned>(std::bit_width(units)) - 1;  // >= 6
+    const std::uint64_t step = (units >> (power - 5)) & (kToEachPower - 1);
+    const std::size_t bin = kExact + (power - 6) * kToEachPower + static_cast<std::size_t>(step);
+    return bin < kBins ? bin : kBins - 1;
+  }
+
+ private:
+  static constexpr std::size_t kWords = (kBins + 63) / 64;
+  static_assert(kWords <= 64, "one word holds the second level");
+
+  bool has(std::size_t bin) const noexcept { return (bits_[bin / 64] >> (bin % 64) & 1) != 0; }
+  void mark(std::size_t bin) noexcept {
+    bits_[bin / 64] |= std::uint64_t{1} << (bin % 64);
+    words_ |= std::uint64_t{1} << (bin / 64);
+  }
+  void unmark(std::size_t bin) noexcept {
+    if ((bits_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64))) != 0) return;
+    words_ &= ~(std::uint64_t{1} << (bin / 64));
+  }
+
+  /// The first of the lowest bin that is not empty, from `bin` on.
+  SegmentBlock* lowest_from(std::size_t bin) const noexcept {
+    std::size_t word = bin / 64;
+    if (word >= kWords) return nullptr;
+    std::uint64_t bits = bits_[word] & (~std::uint64_t{0} << (bin % 64));
+    if (bits == 0) {
+      if (word == 63) return nullptr;
+      const std::uint64_t words = words_ & (~std::uint64_t{0} << (word + 1));
+      if (words == 0) return nullptr;
+      word = static_cast<std::size_t>(std::countr_zero(words));
+      bits = bits_[word];
+    }
+    SegmentBlock* block = (*bins_)[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
+    while (block->left != nullptr) block = block->left;
+    return block;
+  }
+  static SegmentBlock* at_least(SegmentBlock* tree, std::uint64_t size) noexcept {
+    SegmentBlock* best = nullptr;
+    while (tree != nullptr) {
+      if (tree->size >= size) {
+        best = tree;
+        tree = tree->left;
+      } else {
+        tree = tree->right;
+      }
+    }
+    return best;
+  }
+  static void insert_into(SegmentBlock*& root, SegmentBlock& block) noexcept;
+  void erase_from(SegmentBlock*& root, SegmentBlock& block) noexcept;
+
+  std::uint64_t words_ = 0;
+  std::array<std::uint64_t, kWords> bits_ = {};
+  std::unique_ptr<std::array<SegmentBlock*, kBins>> bins_;
+  std::uint64_t count_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace strandline::alloc

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding and making indexes and pools.
+#include "alloc/segment/pools.h"
+
+#include <algorithm>
+
+namespace strandline::alloc {
+
+namespace {
+
+auto place_of(std::vector<std::unique_ptr<StreamIndex>>& indexes, StreamId stream) {
+  return std::lower_bound(
+      indexes.begin(), indexes.end(), stream,
+      [](const auto& index, StreamId wanted) { return index->stream < wanted; });
+}
+
+}  // namespace
+
+StreamIndex* HalfPool::find_other(StreamId stream) noexcept {
+  const auto place = place_of(indexes, stream);
+  if (place == indexes.end() || (*place)->stream != stream) return nullptr;
+  latest = place->get();
+  return latest;
+}
+
+StreamIndex& HalfPool::index_of(StreamId stream) {
+  if (StreamIndex* known = find(stream)) return *known;
+  auto index = std::make_unique<StreamIndex>();
+  index->stream = stream;
+  index->half = this;
+  latest = indexes.insert(place_of(indexes, stream), std::move(index))->get();
+  return *latest;
+}
+
+void HalfPool::link(Segment& segment) noexcept {
+  segment.previous = newest;
+  segment.next = nullptr;
+  (newest == nullptr ? oldest : newest->next) = &segment;
+  newest = &segment;
+}
+
+void HalfPool::unlink(Segment& segment) noexcept {
+  (segment.previous == nullptr ? oldest : segment.previous->next) = segment.next;
+  (segment.next == nullptr ? newest : segment.next->previous) = segment.previous;
+}
+
+PrivatePool* Pools::find(PoolId id) noexcept {
+  if (!id) return nullptr;
+  const auto found = private_.find(id);
+  return found == private_.end() ? nullptr : found->second.get();
+}
+
+PrivatePool& Pools::add(PoolId id, const PrivatePoolOptions& options) {
+  auto pool = std::make_unique<PrivatePool>(reserved_[id]);
+  pool->id = id;
+  pool->options = options;
+  pool->uses = 1;
+  pool->halves.small.owner = pool.get();
+  pool->halves.large.owner = pool.get();
+  return *private_.emplace(id, std::move(pool)).first->second;
+}
+
+std::vector<PrivatePool*> Pools::ended() {
+  std::vector<PrivatePool*> pools;
+  for (const std::uint64_t number : ended_.ordinals()) {
+    PrivatePool* pool = find(PoolId{static_cast<std::uint32_t>(number)});
+    if (pool != nullptr && pool->has_ended()) pools.push_back(pool);
+  }
+  return pools;
+}
+
+void Pools::drop_ended(bool keeps_reserved) noexcept {
+  for (auto place = private_.begin(); place != private_.end();) {
+    const bool is_gone = place->second->has_ended() && place->second->segments == 0;
+    if (is_gone && !keeps_reserved) reserved_.erase(place->first);
+    if (is_gone) ended_.erase(place->first.value);
+    place = is_gone ? private_.erase(place) : std::next(place);
+  }
+}
+
+}  // namespace strandline::alloc
