@@ -108,6 +108,27 @@ TEST(BestFit, agrees_with_an_ordered_set_on_random_programs) {
   }
 }
 
+TEST(BestFit, with_the_latest_first_takes_among_equals_the_one_freed_last) {
+  BestFit fit(Ties::latest_first);
+  std::list<SegmentBlock> blocks;
+  for (std::uint64_t i = 1; i <= 5; ++i) blocks.push_back(free_block(i * 8192, 4096));
+  for (SegmentBlock& block : blocks) fit.insert(block);
+  SegmentBlock larger = free_block(512, 3 << 20);
+  fit.insert(larger);
+  fit.validate();
+  fit.erase(*std::next(blocks.begin(), 2));
+  fit.validate();
+  std::vector<std::uint64_t> order;
+  for (SegmentBlock* b = fit.first(); b != nullptr; b = fit.after(*b)) order.push_back(b->address);
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{5 * 8192, 4 * 8192, 2 * 8192, 8192, 512}));
+  std::vector<std::uint64_t> back;
+  for (SegmentBlock* b = fit.last(); b != nullptr; b = fit.ahead_of(*b)) back.push_back(b->address);
+  std::reverse(back.begin(), back.end());
+  EXPECT_EQ(back, order);
+  EXPECT_EQ(fit.find(1024)->address, 5u * 8192);
+  EXPECT_EQ(fit.find(4608), &larger);
+}
+
 TEST(BestFit, validate_finds_a_block_that_changed_while_it_was_in) {
   BestFit fit;
   SegmentBlock block = free_block(512, 4096);

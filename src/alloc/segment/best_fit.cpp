@@ -58,16 +58,18 @@ void BestFit::erase_from(SegmentBlock*& root, SegmentBlock& block) noexcept {
 }
 
 SegmentBlock* BestFit::last() const noexcept {
-  if (words_ == 0) return nullptr;
-  const auto word = static_cast<std::size_t>(63 - std::countl_zero(words_));
-  const auto bit = static_cast<std::size_t>(63 - std::countl_zero(bits_[word]));
-  SegmentBlock* block = (*bins_)[word * 64 + bit];
+  std::size_t word = kWords;
+  while (word > 0 && bits_[word - 1] == 0) --word;
+  if (word == 0) return nullptr;
+  const auto bit = static_cast<std::size_t>(63 - std::countl_zero(bits_[word - 1]));
+  SegmentBlock* block = (*bins_)[(word - 1) * 64 + bit];
   while (block->right != nullptr) block = block->right;
   return block;
 }
 
 SegmentBlock* BestFit::after(const SegmentBlock& block) const noexcept {
   const std::size_t bin = bin_of(block.size);
+  if (bin < exact_lists_) return block.right != nullptr ? block.right : lowest_from(bin + 1);
   SegmentBlock* best = nullptr;
   for (SegmentBlock* tree = (*bins_)[bin]; tree != nullptr;) {
     if (before(block, *tree)) {
@@ -81,8 +83,15 @@ SegmentBlock* BestFit::after(const SegmentBlock& block) const noexcept {
 }
 
 SegmentBlock* BestFit::ahead_of(const SegmentBlock& block) const noexcept {
-  for (std::size_t bin = bin_of(block.size) + 1; bin-- > 0;) {
+  const std::size_t own = bin_of(block.size);
+  if (own < exact_lists_ && block.left != nullptr) return block.left;
+  for (std::size_t bin = own < exact_lists_ ? own : own + 1; bin-- > 0;) {
     if (!has(bin)) continue;
+    if (bin < exact_lists_) {
+      SegmentBlock* block_there = (*bins_)[bin];
+      while (block_there->right != nullptr) block_there = block_there->right;
+      return block_there;
+    }
     SegmentBlock* best = nullptr;
     for (SegmentBlock* tree = (*bins_)[bin]; tree != nullptr;) {
       if (before(*tree, block)) {
@@ -115,6 +124,17 @@ void BestFit::validate() const {
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     SegmentBlock* root = (*bins_)[bin];
     check(has(bin) == (root != nullptr), "the bit of a bin", bin, bin);
+    if (bin < exact_lists_) {
+      const SegmentBlock* ahead = nullptr;
+      for (const SegmentBlock* one = root; one != nullptr; ahead = one, one = one->right) {
+        check(bin_of(one->size) == bin, "a block in another bin", bin_of(one->size), bin);
+        check(one->use == BlockUse::kept, "a block that is not free", one->address, 0);
+        check(one->left == ahead, "links of a list", one->address, 0);
+        ++count;
+        bytes += one->size;
+      }
+      continue;
+    }
     const SegmentBlock* earlier = nullptr;
     std::vector<SegmentBlock*> path;
     for (SegmentBlock* tree = root; tree != nullptr || !path.empty();) {
@@ -138,7 +158,7 @@ void BestFit::validate() const {
     }
   }
   for (std::size_t word = 0; word < kWords; ++word) {
-    const bool marked = (words_ >> word & 1) != 0;
+    const bool marked = (words_[word / 64] >> (word % 64) & 1) != 0;
     check(marked == (bits_[word] != 0), "the bit of a word", word, word);
   }
   check(count == count_, "blocks", count_, count);

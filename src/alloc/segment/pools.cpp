@@ -23,9 +23,9 @@ StreamIndex* HalfPool::find_other(StreamId stream) noexcept {
   return latest;
 }
 
-StreamIndex& HalfPool::index_of(StreamId stream) {
+StreamIndex& HalfPool::index_of(StreamId stream, Ties ties) {
   if (StreamIndex* known = find(stream)) return *known;
-  auto index = std::make_unique<StreamIndex>();
+  auto index = std::make_unique<StreamIndex>(ties);
   index->stream = stream;
   index->half = this;
   latest = indexes.insert(place_of(indexes, stream), std::move(index))->get();

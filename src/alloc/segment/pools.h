@@ -28,6 +28,8 @@ struct StreamIndex {
   StreamId stream;
   HalfPool* half = nullptr;
   BestFit fit;
+
+  explicit StreamIndex(Ties ties) : fit(ties) {}
 };
 
 /// A span obtained from the device.
@@ -66,7 +68,7 @@ struct HalfPool {
     return find_other(stream);
   }
   /// Made where there is none; bad_alloc leaves everything as it was.
-  StreamIndex& index_of(StreamId stream);
+  StreamIndex& index_of(StreamId stream, Ties ties);
   void link(Segment& segment) noexcept;
   void unlink(Segment& segment) noexcept;
 

@@ -133,7 +133,7 @@ void SegmentCore::place(SegmentBlock& block, std::uint64_t size, const Request& 
 void SegmentCore::note_placed(SegmentBlock& block, Accounts::Pool kind,
                               const Request& request) noexcept {
   hand_out(block, request, Action::alloc);
-  trace(Action::alloc, block.address, block.requested, block.stream, pool_of(block));
+  trace_block(Action::alloc, block);
   accounts_.add(kind, Count::allocation, 1);
   accounts_.add(kind, Count::allocated_bytes, block.size);
   accounts_.add(kind, Count::active, 1);
@@ -216,7 +216,7 @@ void SegmentCore::end_allocated(SegmentBlock& block) noexcept {
   accounts_.subtract(kind, Count::allocation, 1);
   accounts_.subtract(kind, Count::allocated_bytes, block.size);
   note_free(block, Action::free_requested);
-  trace(Action::free_requested, block.address, block.requested, block.stream, pool_of(block));
+  trace_block(Action::free_requested, block);
   // PyTorch asks the limit of now, and so miscounts when it was changed meanwhile.
   if (is_pytorch_ ? rules_.is_oversize(block.size) : block.is_oversize) [[unlikely]] {
     oversize_allocations_.subtract(1);
@@ -235,7 +235,7 @@ bool SegmentCore::complete(SegmentBlock& block, Departures& out) noexcept {
   const std::uint64_t size = block.size;
   const std::uint64_t requested = block.requested;
   note_free(block, Action::free_completed);
-  trace(Action::free_completed, block.address, requested, block.stream, pool_of(block));
+  trace_block(Action::free_completed, block);
   accounts_.subtract(kind, Count::active, 1);
   accounts_.subtract(kind, Count::active_bytes, size);
   accounts_.subtract(kind, Count::requested_bytes, requested);

@@ -195,8 +195,7 @@ class alignas(64) SegmentCore final : public Core {
   std::uint64_t release_pool_memory(PoolId id) STRANDLINE_EXCLUDES(lock_);
   std::uint64_t missing_bytes(const Attempt& attempt) STRANDLINE_EXCLUDES(lock_);
   bool collects_garbage() const noexcept STRANDLINE_REQUIRES(lock_) {
-    return rules_.settings().garbage_collection_threshold > 0 &&
-           (!is_pytorch_ || hard_limit_ != UINT64_MAX);
+    return rules_.has_gc_threshold() && (!is_pytorch_ || hard_limit_ != UINT64_MAX);
   }
   bool keeps_for_graph(const Segment& segment) const noexcept STRANDLINE_REQUIRES(lock_) {
     const PrivatePool* pool = segment.index->half->owner;
@@ -227,6 +226,12 @@ class alignas(64) SegmentCore final : public Core {
              PoolId pool) noexcept STRANDLINE_REQUIRES(lock_) {
     if (attends(kTraced)) [[unlikely]] {
       keep_trace({action, address, size, stream, pool});
+    }
+  }
+  void trace_block(record::Action action, const SegmentBlock& block) noexcept
+      STRANDLINE_REQUIRES(lock_) {
+    if (attends(kTraced)) [[unlikely]] {
+      keep_trace({action, block.address, block.requested, block.stream, pool_of(block)});
     }
   }
   void keep_trace(const TraceEntry& entry) noexcept STRANDLINE_REQUIRES(lock_);

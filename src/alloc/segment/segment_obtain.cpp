@@ -213,7 +213,7 @@ Block& SegmentCore::adopt(const Allocation& memory, const Attempt& attempt, InFl
 // Everything that may fail comes first.
 Segment& SegmentCore::add_segment(const Allocation& memory, HalfPool& half, StreamId stream) {
   table_.reserve_unused(3);
-  StreamIndex& index = half.index_of(stream);
+  StreamIndex& index = half.index_of(stream, is_pytorch_ ? Ties::by_address : Ties::latest_first);
   auto made = std::make_unique<Segment>();
   auto& region = static_cast<SegmentBlock&>(table_.add_unlisted(memory.address));
   auto& first = static_cast<SegmentBlock&>(table_.add_unlisted(memory.address));

@@ -27,9 +27,11 @@ class SizeRules {
     has_divisions_ = std::any_of(settings.roundup_power2_divisions.begin(),
                                  settings.roundup_power2_divisions.end(),
                                  [](std::uint64_t divisions) { return divisions != 0; });
+    has_gc_threshold_ = settings.garbage_collection_threshold > 0;
   }
 
   const SegmentSettings& settings() const noexcept { return settings_; }
+  bool has_gc_threshold() const noexcept { return has_gc_threshold_; }
 
   /// Of a request of at most kMostBytes.
   std::uint64_t rounded(std::uint64_t bytes) const noexcept {
@@ -72,6 +74,7 @@ class SizeRules {
 
   SegmentSettings settings_;
   bool has_divisions_ = false;
+  bool has_gc_threshold_ = false;
   bool one_is_next_power_ = true;
 };
 
