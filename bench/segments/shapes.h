@@ -237,7 +237,7 @@ template <typename Make>
 int measure_segments(Make&& make, int count, char** paths) {
   try {
     std::printf("{");
-    for (const std::size_t threads : {1, 2}) {
+    for (const std::size_t threads : {std::size_t{1}, std::size_t{2}}) {
       auto peer = make();
       time_threads(*peer, threads);
       must(peer->active() <= 0, "its own count says that bytes are missing");
