@@ -22,6 +22,7 @@ class BlockList {
     rest.address = block.address + size;
     rest.size = block.size - size;
     rest.segment = block.segment;
+    rest.is_small = block.is_small;
     rest.order = block.order;
     rest.stream = block.stream;
     rest.buffer = block.buffer;

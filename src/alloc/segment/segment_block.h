@@ -28,6 +28,7 @@ struct SegmentBlock final : Block {
   std::uint32_t priority = 0;   ///< in the search tree: a hash of the address
   std::uint32_t pending = 0;    ///< uses that are waited for
   bool is_oversize = false;     ///< counted as such when it was handed out
+  bool is_small = true;         ///< of the pool's half for small blocks
 
   SegmentBlock* following() const noexcept { return static_cast<SegmentBlock*>(next); }
   SegmentBlock* preceding() const noexcept { return static_cast<SegmentBlock*>(previous); }

@@ -31,8 +31,7 @@ HalfPool& SegmentCore::half_for(PoolId pool, std::uint64_t size) noexcept {
 SegmentBlock* SegmentCore::take_from(HalfPool& half, std::uint64_t size,
                                      const Request& request) noexcept {
   if (parked_ != nullptr) {
-    StreamIndex* index = parked_->segment->index;
-    if (size == placed_size_ && index->half == &half && index->stream == request.stream &&
+    if (size == placed_size_ && placed_half_ == &half && placed_stream_ == request.stream &&
         request.alignment <= SizeRules::kUnit) [[likely]] {
       return take_parked(request);
     }
@@ -127,18 +126,9 @@ void SegmentCore::place(SegmentBlock& block, std::uint64_t size, const Request& 
   } else {
     placed_ = request.alignment > SizeRules::kUnit ? nullptr : &block;
     placed_size_ = size;
+    placed_half_ = &half;
+    placed_stream_ = block.stream;
   }
-}
-
-void SegmentCore::note_placed(SegmentBlock& block, Accounts::Pool kind,
-                              const Request& request) noexcept {
-  hand_out(block, request, Action::alloc);
-  trace_block(Action::alloc, block);
-  accounts_.add(kind, Count::allocation, 1);
-  accounts_.add(kind, Count::allocated_bytes, block.size);
-  accounts_.add(kind, Count::active, 1);
-  accounts_.add(kind, Count::active_bytes, block.size);
-  accounts_.add(kind, Count::requested_bytes, block.requested);
 }
 
 // -- parking --------------------------------------------------------------------------------------
@@ -147,39 +137,6 @@ void SegmentCore::note_placed(SegmentBlock& block, Accounts::Pool kind,
 // again by the next request of its size, since the indexes are then what they were. So it waits as
 // it is: parked, free, in no index, its upper neighbour not joined. Whatever else looks at blocks
 // or indexes unparks it first. The counts are those of a block that was joined.
-
-// What joining a parked block changes; it has no free lower neighbour, see place.
-SegmentCore::Joined SegmentCore::joined(const SegmentBlock& block) noexcept {
-  const SegmentBlock* upper = block.following();
-  const bool joins = BlockList::is_free(upper);
-  const auto size = static_cast<std::int64_t>(block.size);
-  const auto upper_size = joins ? static_cast<std::int64_t>(upper->size) : 0;
-  const bool is_part =
-      block.previous != nullptr || (joins ? upper->next != nullptr : upper != nullptr);
-  return {(is_part ? 1 : 0) - (joins ? 1 : 0), is_part ? size : -upper_size};
-}
-
-void SegmentCore::park(SegmentBlock& block, Accounts::Pool kind) noexcept {
-  const Joined change = joined(block);
-  block.use = BlockUse::kept;
-  block.freed_at = ++free_clock_;
-  if (change.parts != 0) accounts_.change(kind, Count::inactive_split, change.parts);
-  if (change.bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, change.bytes);
-  parked_ = &block;
-}
-
-SegmentBlock* SegmentCore::take_parked(const Request& request) noexcept {
-  SegmentBlock& block = *std::exchange(parked_, nullptr);
-  const Accounts::Pool kind = block.segment->index->half->kind;
-  const Joined change = joined(block);
-  // As if joined and cut again: what is left of a block remembers the request before.
-  if (BlockList::is_free(block.next)) block.next->requested = block.requested;
-  if (change.parts != 0) accounts_.change(kind, Count::inactive_split, -change.parts);
-  if (change.bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, -change.bytes);
-  note_placed(block, kind, request);
-  placed_ = &block;
-  return &block;
-}
 
 void SegmentCore::unpark() noexcept {
   if (parked_ == nullptr) return;
@@ -211,38 +168,22 @@ void SegmentCore::insert(SegmentBlock& block) noexcept {
 
 // -- putting --------------------------------------------------------------------------------------
 
-void SegmentCore::end_allocated(SegmentBlock& block) noexcept {
-  const Accounts::Pool kind = block.segment->index->half->kind;
-  accounts_.subtract(kind, Count::allocation, 1);
-  accounts_.subtract(kind, Count::allocated_bytes, block.size);
-  note_free(block, Action::free_requested);
-  trace_block(Action::free_requested, block);
-  // PyTorch asks the limit of now, and so miscounts when it was changed meanwhile.
-  if (is_pytorch_ ? rules_.is_oversize(block.size) : block.is_oversize) [[unlikely]] {
-    oversize_allocations_.subtract(1);
-  }
-}
-
 bool SegmentCore::do_put(Block& block, Departures& out) noexcept {
   auto& freed = static_cast<SegmentBlock&>(block);
   end_allocated(freed);
+  if (&freed == placed_ && parks()) [[likely]] {
+    end_active(freed);
+    park(freed);
+    return true;
+  }
   return complete(freed, out);
 }
 
 bool SegmentCore::complete(SegmentBlock& block, Departures& out) noexcept {
   StreamIndex& index = *block.segment->index;
-  const Accounts::Pool kind = index.half->kind;
-  const std::uint64_t size = block.size;
+  const Accounts::Pool kind = kind_of(block);
   const std::uint64_t requested = block.requested;
-  note_free(block, Action::free_completed);
-  trace_block(Action::free_completed, block);
-  accounts_.subtract(kind, Count::active, 1);
-  accounts_.subtract(kind, Count::active_bytes, size);
-  accounts_.subtract(kind, Count::requested_bytes, requested);
-  if (&block == placed_ && parks()) [[likely]] {
-    park(block, kind);
-    return true;
-  }
+  end_active(block);
   unpark();
   block.use = BlockUse::kept;
   SegmentBlock* whole = &block;

@@ -138,7 +138,7 @@ class alignas(64) SegmentCore final : public Core {
     std::int64_t bytes = 0;
   };
   static Joined joined(const SegmentBlock& block) noexcept;
-  void park(SegmentBlock& block, Accounts::Pool kind) noexcept STRANDLINE_REQUIRES(lock_);
+  void park(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
   SegmentBlock* take_parked(const Request& request) noexcept STRANDLINE_REQUIRES(lock_);
   void unpark() noexcept STRANDLINE_REQUIRES(lock_);
   void show_parked() const noexcept STRANDLINE_REQUIRES(lock_);
@@ -148,7 +148,11 @@ class alignas(64) SegmentCore final : public Core {
   bool cuts(const HalfPool& half, std::uint64_t size, std::uint64_t left) const noexcept
       STRANDLINE_REQUIRES(lock_);
   void insert(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
+  static Accounts::Pool kind_of(const SegmentBlock& block) noexcept {
+    return block.is_small ? Accounts::small : Accounts::large;
+  }
   void end_allocated(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
+  void end_active(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
   /// What is not active any more is joined with its neighbours and free.
   bool complete(SegmentBlock& block, Departures& out) noexcept STRANDLINE_REQUIRES(lock_);
   void list(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
@@ -247,6 +251,8 @@ class alignas(64) SegmentCore final : public Core {
   // Handed out last, and no index has changed since; the rounded size it was found for.
   SegmentBlock* placed_ STRANDLINE_GUARDED_BY(lock_) = nullptr;
   std::uint64_t placed_size_ STRANDLINE_GUARDED_BY(lock_) = 0;
+  const HalfPool* placed_half_ STRANDLINE_GUARDED_BY(lock_) = nullptr;
+  StreamId placed_stream_ STRANDLINE_GUARDED_BY(lock_);
   mutable Pools pools_ STRANDLINE_GUARDED_BY(lock_);
   Accounts accounts_ STRANDLINE_GUARDED_BY(lock_);
   std::uint64_t free_clock_ STRANDLINE_GUARDED_BY(lock_) = 0;
@@ -267,6 +273,74 @@ class alignas(64) SegmentCore final : public Core {
   Routes routes_;
   Callbacks callbacks_;
 };
+
+// -- what every pair of malloc and free does ------------------------------------------------------
+
+inline void SegmentCore::note_placed(SegmentBlock& block, Accounts::Pool kind,
+                                     const Request& request) noexcept {
+  hand_out(block, request, record::Action::alloc);
+  trace_block(record::Action::alloc, block);
+  accounts_.add(kind, Count::allocation, 1);
+  accounts_.add(kind, Count::allocated_bytes, block.size);
+  accounts_.add(kind, Count::active, 1);
+  accounts_.add(kind, Count::active_bytes, block.size);
+  accounts_.add(kind, Count::requested_bytes, block.requested);
+}
+
+inline void SegmentCore::end_allocated(SegmentBlock& block) noexcept {
+  const Accounts::Pool kind = kind_of(block);
+  accounts_.subtract(kind, Count::allocation, 1);
+  accounts_.subtract(kind, Count::allocated_bytes, block.size);
+  note_free(block, record::Action::free_requested);
+  trace_block(record::Action::free_requested, block);
+  // PyTorch asks the limit of now, and so miscounts when it was changed meanwhile.
+  if (is_pytorch_ ? rules_.is_oversize(block.size) : block.is_oversize) [[unlikely]] {
+    oversize_allocations_.subtract(1);
+  }
+}
+
+inline void SegmentCore::end_active(SegmentBlock& block) noexcept {
+  const Accounts::Pool kind = kind_of(block);
+  note_free(block, record::Action::free_completed);
+  trace_block(record::Action::free_completed, block);
+  accounts_.subtract(kind, Count::active, 1);
+  accounts_.subtract(kind, Count::active_bytes, block.size);
+  accounts_.subtract(kind, Count::requested_bytes, block.requested);
+}
+
+// What joining a parked block changes; it has no free lower neighbour, see place.
+inline SegmentCore::Joined SegmentCore::joined(const SegmentBlock& block) noexcept {
+  const SegmentBlock* upper = block.following();
+  const bool joins = BlockList::is_free(upper);
+  const auto size = static_cast<std::int64_t>(block.size);
+  const auto upper_size = joins ? static_cast<std::int64_t>(upper->size) : 0;
+  const bool is_part =
+      block.previous != nullptr || (joins ? upper->next != nullptr : upper != nullptr);
+  return {(is_part ? 1 : 0) - (joins ? 1 : 0), is_part ? size : -upper_size};
+}
+
+inline void SegmentCore::park(SegmentBlock& block) noexcept {
+  const Accounts::Pool kind = kind_of(block);
+  const Joined change = joined(block);
+  block.use = BlockUse::kept;
+  block.freed_at = ++free_clock_;
+  if (change.parts != 0) accounts_.change(kind, Count::inactive_split, change.parts);
+  if (change.bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, change.bytes);
+  parked_ = &block;
+}
+
+inline SegmentBlock* SegmentCore::take_parked(const Request& request) noexcept {
+  SegmentBlock& block = *std::exchange(parked_, nullptr);
+  const Accounts::Pool kind = kind_of(block);
+  const Joined change = joined(block);
+  // As if joined and cut again: what is left of a block remembers the request before.
+  if (BlockList::is_free(block.next)) block.next->requested = block.requested;
+  if (change.parts != 0) accounts_.change(kind, Count::inactive_split, -change.parts);
+  if (change.bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, -change.bytes);
+  note_placed(block, kind, request);
+  placed_ = &block;
+  return &block;
+}
 
 static_assert(alignof(SegmentCore) == 64 && sizeof(SegmentCore) % 64 == 0);
 

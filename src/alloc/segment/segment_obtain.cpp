@@ -230,6 +230,7 @@ Segment& SegmentCore::add_segment(const Allocation& memory, HalfPool& half, Stre
     block->buffer = memory.buffer;
     block->stream = stream;
     block->segment = &segment;
+    block->is_small = half.is_small();
     block->order = segment.order;
     block->uses = nullptr;
     block->age_start = half.searches;
