@@ -2,9 +2,11 @@
 // The recorder: switching, phases, reading, faults.
 #include <array>
 #include <cstdio>
+#include <optional>
 
 #include "fault.h"
 #include "fork.h"
+#include "sink_pump.h"
 #include "strandline/core/error.h"
 #include "strandline/record/recorder.h"
 
@@ -18,9 +20,10 @@ void Recorder::start(const RecordOptions& options) {
     needs_ring = ring_ == nullptr || ring_->capacity() != options.max_entries;
   }
   std::unique_ptr<EventRing> fresh;  // made before the lock is taken, the old one freed after it
+  std::optional<SinkPump::Pause> pause;
   if (needs_ring) {
     fresh = std::make_unique<EventRing>(options.max_entries);
-    flush_sinks();
+    pause.emplace(*this);
   }
   const ClockAnchor anchor = clock_anchor();
   // What providers did not tell while off becomes live before the first event can end it.
@@ -28,6 +31,7 @@ void Recorder::start(const RecordOptions& options) {
   const ProvidersLock providers;
   providers.begin_recording(initial);
   const LockGuard guard(mutex_);
+  if (pause) pause->take_rest(*this);
   add_initial(initial);
   if (fresh != nullptr) {
     // Numbers go on: blocks that live on remember those of their events.
@@ -74,8 +78,9 @@ void Recorder::stop() noexcept {
 }
 
 void Recorder::clear_history(ClearTables clear_tables) {
-  flush_sinks();
+  SinkPump::Pause pause(*this);
   const LockGuard guard(mutex_);
+  pause.take_rest(*this);
   if (ring_ != nullptr) {
     ring_->clear();
     delivered_ = ring_->next_sequence();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sinks: what they get, in which order, what is missed, and that their faults stay theirs.
+#include <atomic>
 #include <mutex>
 
 #include <gtest/gtest.h>
@@ -54,6 +55,17 @@ class ThrowingSink : public Sink {
 
  private:
   Thrown thrown_;
+};
+
+/// Each delivery brings one more event, as if other threads wrote while it is under way: there is
+/// always one that has not been delivered.
+class BusySink : public KeepingSink {
+ public:
+  void write(std::uint64_t first_sequence, std::span<const Event> events) override {
+    KeepingSink::write(first_sequence, events);
+    if (busy) recorder().mark_snapshot();
+  }
+  std::atomic<bool> busy{true};
 };
 
 class RecorderSinks : public RecorderTest {
@@ -170,6 +182,22 @@ TEST_F(RecorderSinks, GetWhatWasWrittenBeforeTheRingIsReplacedOrCleared) {
   const std::vector<std::uint64_t> numbers = sink->numbers();
   EXPECT_LT(numbers[0], numbers[1]);
   EXPECT_LT(numbers[1], numbers[2]);
+}
+
+TEST_F(RecorderSinks, GetWhatIsWrittenWhileTheHistoryIsClearedOrTheRingReplaced) {
+  start(100);
+  const std::uint64_t first = recorder().cut().next_sequence;
+  const auto sink = add<BusySink>();
+  recorder().mark_snapshot();
+  for (const std::uint64_t max_entries : {200U, 300U, 400U}) {
+    recorder().clear_history();
+    start(max_entries);
+  }
+  sink->busy = false;
+  recorder().flush_sinks();
+  const std::vector<std::uint64_t> numbers = sink->numbers();
+  ASSERT_EQ(numbers.size(), recorder().cut().next_sequence - first);
+  for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], first + i);
 }
 
 TEST_F(RecorderSinks, ThatThrowAreRemovedAndTheOthersServed) {
