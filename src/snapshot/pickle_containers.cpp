@@ -8,12 +8,6 @@
 #include "snapshot/pickle_opcode.h"
 
 namespace strandline::snapshot {
-namespace {
-
-/// Writers end a batch of a dictionary at as many pairs; after a shorter one nothing more comes.
-constexpr std::size_t kBatch = 1000;
-
-}  // namespace
 
 void PickleMachine::grow_check(std::size_t count, std::string_view what) const {
   if (count <= (std::size_t{1} << 20) + offset() / 16) return;
@@ -32,19 +26,28 @@ void PickleMachine::need(std::size_t values) const {
        fmt::format("{}", values));
 }
 
+/// What stands above the mark is complete: it becomes a part of something.
 std::size_t PickleMachine::pop_mark() {
   if (marks_.empty()) fail("the stack", "no mark", "one");
   const std::size_t mark = marks_.back();
+  close_from(mark);  // while the mark still tells in which list they are
   marks_.pop_back();
   return mark;
 }
 
+/// A container begins, and what stands right above a filled dictionary, it or a record, is no key:
+/// that dictionary is complete. So records come in the order of the file.
+void PickleMachine::close_below() {
+  if (open_.empty()) return;
+  const Open& below = open_.back();
+  const std::size_t above = below.position + 1;
+  const bool is_no_key = above == stack_.size() || stack_[above].kind() >= ValueKind::frame;
+  if (below.is_dict && below.items > 0 && is_no_key) close_from(below.position);
+}
+
 /// A dictionary of the plain shape, in one go; false, and nothing has happened, for any other.
 bool PickleMachine::whole_dict(Cursor& in) {
-  if (!stack_.empty() && stack_.back().is(ValueKind::open)) {
-    const Open& below = open_.back();
-    if (below.is_dict && below.items > 0) return false;  // `open` closes it first
-  }
+  close_below();
   std::uint64_t slot = kNoMemo;
   if (!run_.read(in, slot, offset())) return false;
   at_ = in.at - 1;
@@ -102,13 +105,7 @@ void PickleMachine::locate_trace(std::size_t position) {
 }
 
 void PickleMachine::open(bool is_dict) {
-  // A container right above a filled dictionary is no key: that dictionary is complete.
-  if (!open_.empty()) {
-    const Open& below = open_.back();
-    if (below.is_dict && below.items > 0 && below.position + 1 == stack_.size()) {
-      close_from(below.position);
-    }
-  }
+  close_below();
   if (open_.size() == open_.capacity()) grow_check(open_.size(), "containers");
   push({ValueKind::open, open_.size()});
   open_.push_back({.position = stack_.size() - 1,
@@ -184,17 +181,8 @@ void PickleMachine::set_items(std::size_t from) {
   if (count % 2 != 0) fail("items", "a key without a value", "pairs");
   close_from(from);
   Open& dict = target(from - 1, true);
-  const bool is_whole = dict.items == 0 && opcode_ != opcode::setitem && count < 2 * kBatch;
-  if (is_whole) {
-    const Value value = dict_value({stack_.data() + from, count}, from - 1);
-    stack_[from - 1] = value;
-    if (dict.memo != kNoMemo) memo_.set(dict.memo, value, offset());
-    arena_.resize(dict.begin);
-    open_.pop_back();
-  } else {
-    arena_.insert(arena_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
-    dict.items = arena_.size() - dict.begin;
-  }
+  arena_.insert(arena_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(from), stack_.end());
+  dict.items = arena_.size() - dict.begin;
   stack_.resize(from);
 }
 

@@ -2,23 +2,37 @@
 // Joining and choosing.
 #include "snapshot/pickle_feed.h"
 
+#include <algorithm>
+
 namespace strandline::snapshot {
 namespace {
 
+constexpr std::size_t kJoined = 4096;
 constexpr std::string_view kGzip = "\x1f\x8b";
 constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
 
 }  // namespace
 
 void PickleFeed::write(std::string_view bytes) {
-  if (machine_.stopped()) return;
-  if (cut_.empty()) {
-    bytes.remove_prefix(machine_.feed(bytes));
-    if (!machine_.stopped()) cut_.assign(bytes);
-    return;
+  while (!machine_.stopped() && !bytes.empty()) {
+    if (cut_.empty()) {
+      bytes.remove_prefix(machine_.feed(bytes));
+      if (!machine_.stopped()) cut_.assign(bytes);
+      return;
+    }
+    // Only the opcode that was cut is joined; what follows it is read where it stands.
+    const std::size_t before = cut_.size();
+    const std::string_view more = bytes.substr(0, std::max(kJoined, before));
+    cut_.append(more);
+    const std::size_t taken = machine_.feed(cut_);
+    if (taken >= before) {
+      bytes.remove_prefix(taken - before);
+      cut_.clear();
+    } else {
+      bytes.remove_prefix(more.size());
+      cut_.erase(0, taken);
+    }
   }
-  cut_.append(bytes);
-  cut_.erase(0, machine_.feed(cut_));
 }
 
 void PickleFeed::finish() {

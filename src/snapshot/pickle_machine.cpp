@@ -15,7 +15,17 @@ namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
+// What an event and an entry of the memo take at least in most files. Room beyond what comes costs
+// addresses, no memory.
+constexpr std::uint64_t kBytesOfEvent = 128;
+constexpr std::uint64_t kBytesOfMemo = 64;
+
 }  // namespace
+
+void PickleMachine::expect(std::uint64_t bytes) {
+  records_.expect_events(static_cast<std::size_t>(bytes / kBytesOfEvent));
+  memo_.reserve(bytes / kBytesOfMemo);
+}
 
 std::size_t PickleMachine::feed(std::string_view bytes) {
   Cursor in{bytes.data(), bytes.data() + bytes.size()};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stack machine of pickle protocols 0 to 5, fed piece by piece. Values are 64 bits; containers
-// close into PickleRecords as soon as nothing can be added to them any more:
-//
-//   dictionaries   with a batch of fewer than 1000 items, the size writers split at
-//   all others     when they become a part of another container, or are named by the memo again
+// close into PickleRecords as soon as nothing can be added to them any more: when they become a
+// part of another container or are named by the memo again, and a filled dictionary when a
+// container begins right above it. However many items a writer hands over at once, they are one
+// container.
 //
 //   stack_  one value each; the open containers among them stand in open_, lowest first
 //   arena_  items of the open containers, one after another in the same order
@@ -30,6 +30,8 @@ class PickleMachine {
  public:
   explicit PickleMachine(PickleRecords& records) : records_(records), run_(records, memo_) {}
 
+  /// So many bytes will come. Throws std::bad_alloc; nothing has happened then.
+  void expect(std::uint64_t bytes);
   /// Bytes taken from the front of `bytes`; the rest, an opcode cut short, has to be handed in
   /// again with more behind it. All after the end of the pickle is left alone.
   std::size_t feed(std::string_view bytes);
@@ -65,6 +67,7 @@ class PickleMachine {
   [[noreturn]] void refuse() const;
 
   void push(Value value);
+  void close_below();
   bool whole_dict(Cursor& in);
   Value dict_value(std::span<const Value> pairs, std::size_t position);
   const Open* list_at(std::size_t position) const noexcept;

@@ -13,6 +13,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "snapshot/large_pages.h"
 #include "snapshot/pickle_value.h"
 #include "strandline/core/export.h"
 
@@ -47,6 +48,9 @@ class PickleMemo {
     size_ = count_;
   }
   void replace(std::uint64_t number, Value value) noexcept { values_[number] = value; }
+  void reserve(std::uint64_t entries) {
+    if (entries > capacity_) grow(entries);
+  }
   void truncate(std::uint64_t size) noexcept { size_ = count_ = size; }
 
  private:
@@ -71,6 +75,7 @@ class PickleMemo {
     static_cast<void>(values_.release());
     values_.reset(static_cast<Value*>(room));
     capacity_ = wanted;
+    want_large_pages(room, static_cast<std::size_t>(wanted) * sizeof(Value));
   }
 
   std::unique_ptr<Value[], Free> values_;

@@ -92,6 +92,9 @@ class PickleRecords {
  public:
   explicit PickleRecords(SnapshotFile& file, const ReadRange& range = {});
 
+  /// Makes room for so many events.
+  void expect_events(std::size_t count);
+
   Value text(std::string_view bytes) {
     return {ValueKind::text, snapshot_.strings.intern(bytes).value};
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "snapshot/large_pages.h"
 #include "snapshot/pickle_records.h"
 
 namespace strandline::snapshot {
@@ -33,6 +34,14 @@ record::Dtype dtype_of(std::string_view name) {
 }
 
 }  // namespace
+
+/// Of the columns that every event fills; the others grow without copying.
+void PickleRecords::expect_events(std::size_t count) {
+  reserve_large(snapshot_.events.address, count);
+  reserve_large(snapshot_.events.time_us, count);
+  reserve_large(snapshot_.events.stack, count);
+  reserve_large(snapshot_.events.action, count);
+}
 
 std::uint64_t PickleRecords::bits_of(Key key) const noexcept {
   if (!has(key)) return 0;

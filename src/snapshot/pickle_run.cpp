@@ -152,13 +152,35 @@ bool PickleRun::dict(PickleCursor& in, std::uint64_t& slot, Nesting nesting) {
   return false;
 }
 
+/// Whether what follows a dictionary's items cannot be more of them: neither a mark nor a key.
+bool PickleRun::is_complete(PickleCursor in) const {
+  if (!in.has(kWindow)) return false;  // who knows: the machine
+  if (in.opcode() == opcode::memoize) ++in.at;
+  switch (in.opcode()) {
+    case opcode::empty_dict:
+    case opcode::empty_list:
+    case opcode::appends:
+    case opcode::append:
+    case opcode::setitems:
+    case opcode::setitem:
+      return true;
+    case opcode::binget:
+    case opcode::long_binget: {
+      Value next;
+      return get(in, next) && next.kind() >= ValueKind::frame;  // a record
+    }
+    default:
+      return false;
+  }
+}
+
 bool PickleRun::read(PickleCursor& in, std::uint64_t& slot, std::uint64_t offset) {
   if (!memo_.is_plain() || left_ > 1000 + taken_) return false;
   const std::uint64_t entries = memo_.size();
   PickleCursor ahead = in;
   offset_ = offset;
   records_.begin_record();
-  if (dict(ahead, slot, Nesting::record) && records_.is_plain_record()) {
+  if (dict(ahead, slot, Nesting::record) && records_.is_plain_record() && is_complete(ahead)) {
     in = ahead;
     ++taken_;
     return true;

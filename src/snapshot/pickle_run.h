@@ -5,10 +5,10 @@
 //   } ≡ ( key value key value … u          ≡: MEMOIZE, BINPUT or LONG_BINPUT of the next number, or
 //   ] ≡ ( frame frame … e                     nothing
 //
-// Keys have to be those we know; values are numbers, texts, pairs of numbers, lists of frames, what
-// the memo has. Anything else, a dictionary cut short included, is left to the machine, as if
-// nothing had been read: only texts and frames interned meanwhile remain, which it would intern
-// too.
+// and no more items behind that. Keys have to be those we know; values are numbers, texts, pairs of
+// numbers, lists of frames, what the memo has. Anything else, a dictionary cut short included, is
+// left to the machine, as if nothing had been read: only texts and frames interned meanwhile
+// remain, which it would intern too.
 #pragma once
 
 #include <array>
@@ -34,6 +34,7 @@ class PickleRun {
   enum class Nesting : std::uint8_t { record, frame };
 
   bool dict(PickleCursor& in, std::uint64_t& slot, Nesting nesting);
+  bool is_complete(PickleCursor in) const;
   bool key(PickleCursor& in, Key& key);
   bool value(PickleCursor& in, Key key, Nesting nesting, Value& value);
   bool number(PickleCursor& in, Value& value);

@@ -2,25 +2,31 @@
 """The reader on snapshots of kinds that no public sample has, against books kept by their maker."""
 
 import gzip
+import io
 import os
 import pickle
+import runpy
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import pytest
 import strandline as sl
 from snapshot_kinds import Program, differences, frame, snapshot
+
+BENCH = Path(__file__).parents[2] / "bench" / "snapshot_read" / "run"
 
 
 @pytest.fixture
 def load(tmp_path):
     """Writes a value as a file and reads it back."""
 
-    def load(value, protocol=4, pack=None):
+    def load(value, protocol=4, pack=None, **part):
         data = value if isinstance(value, bytes) else pickle.dumps(value, protocol)
         path = tmp_path / "snapshot.pickle"
         path.write_bytes(pack(data) if pack else data)
-        return sl.Snapshot.load(path)
+        return sl.Snapshot.load(path, **part)
 
     return load
 
@@ -38,6 +44,60 @@ def test_the_slow_pure_python_writer_is_read_too(load, protocol):
     data = pickle._dumps(snapshot(program), protocol)
     (device,) = load(data).check()["devices"]
     assert differences(device, program.facts()) == {}
+
+
+class InBatches(pickle._Pickler):
+    """Hands over so many items of a dictionary at once, single ones by SETITEM and SETITEMS in
+    turn, as other writers may."""
+
+    def __init__(self, file, protocol, batch):
+        super().__init__(file, protocol)
+        self._batch = batch
+
+    def _batch_setitems(self, items, *_):
+        items = list(items)
+        for at in range(0, len(items), self._batch):
+            some = items[at : at + self._batch]
+            is_single = len(some) == 1 and at % 2 == 0
+            if not is_single:
+                self.write(pickle.MARK)
+            for key, value in some:
+                self.save(key)
+                self.save(value)
+            self.write(pickle.SETITEM if is_single else pickle.SETITEMS)
+
+
+def pickled_in_batches(value, protocol, batch):
+    file = io.BytesIO()
+    InBatches(file, protocol, batch).dump(value)
+    assert pickle.loads(file.getvalue()) == value
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("protocol", [1, 2, 4])
+@pytest.mark.parametrize("batch", [1, 2, 3, 7, 1000])
+def test_items_of_a_dictionary_may_come_in_any_number_of_batches(load, protocol, batch):
+    programs = [Program(seed=13 + d, device=d).run(400) for d in range(2)]
+    made = snapshot(*programs)
+    made["segments"][0]["note"] = {f"key {i}": i for i in range(2500)}
+    data = pickled_in_batches(made, protocol, batch)
+    devices = load(data).check()["devices"]
+    assert [differences(d, p.facts()) for d, p in zip(devices, programs, strict=True)] == [{}, {}]
+    # A part is the same part, so each event is known by its place.
+    asked = {"events": (300, 500), "device": 1}
+    assert load(data, **asked).check().devices == load(made, **asked).check().devices
+
+
+@pytest.mark.parametrize("count", [999, 1000, 1001, 2000, 2500])
+def test_large_dictionaries_are_one_however_a_writer_splits_them(load, tmp_path, count):
+    made = snapshot(Program().run(3))
+    made["allocator_settings"] = {f"setting {i}": i for i in range(count)}
+    made["device_traces"][0][0] |= {f"key {i}": i for i in range(count)}
+    for data in (pickle.dumps(made), pickled_in_batches(made, 4, 1)):
+        load(data).write(tmp_path / "again.pickle")
+        again = pickle.loads((tmp_path / "again.pickle").read_bytes())
+        assert again["allocator_settings"] == made["allocator_settings"]
+        assert all(again["device_traces"][0][0][f"key {i}"] == str(i) for i in range(count))
 
 
 @pytest.mark.parametrize("first", [1, 500, 2999])
@@ -82,11 +142,16 @@ def test_gzip_is_read_by_content_in_several_members_too(load):
 
 
 def test_zstd_is_read_by_content(load):
-    zstandard = pytest.importorskip("zstandard", reason="the package zstandard makes the file")
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow makes the file")
     program = Program(seed=9).run(2000)
     data = pickle.dumps(snapshot(program))
-    (device,) = load(data, pack=zstandard.ZstdCompressor().compress).check()["devices"]
-    assert differences(device, program.facts()) == {}
+    pack = pyarrow.Codec("zstd").compress
+    for packed in (
+        lambda d: pack(d, asbytes=True),
+        lambda d: pack(d[:99], True) + pack(d[99:], True),
+    ):
+        (device,) = load(data, pack=packed).check()["devices"]
+        assert differences(device, program.facts()) == {}
 
 
 def test_packed_files_cut_short_or_damaged_are_refused(load):
@@ -199,8 +264,20 @@ def test_standard_input_is_read_in_pieces(tmp_path):
     assert b"complete" in done.stdout
 
 
-@pytest.mark.full
-def test_a_gigabyte_is_read(load):
-    program = Program(seed=12).run(2_000_000)
-    (device,) = load(snapshot(program)).check()["devices"]
-    assert differences(device, program.facts()) == {}
+@pytest.mark.parametrize("megabytes", [64, pytest.param(1000, marks=pytest.mark.full)])
+def test_large_files_are_read(tmp_path, megabytes):
+    bench = runpy.run_path(str(BENCH))
+    if not bench["SAMPLE"].exists():
+        pytest.skip(f"no {bench['SAMPLE']}")
+    path = tmp_path / "large.pickle"
+    events, _ = bench["make"](path, bench["SAMPLE"], megabytes * 1_000_000)
+    assert path.stat().st_size > megabytes * 900_000
+    trace = max(pickle.loads(bench["SAMPLE"].read_bytes())["device_traces"], key=len)
+    repeats = events // len(trace)
+    (device,) = sl.Snapshot.load(path).check()["devices"]
+    actions = Counter(event["action"] for event in trace)
+    assert device["actions"] == {name: count * repeats for name, count in actions.items()}
+    sizes = {"alloc": 1, "free_completed": -1}
+    change = sum(sizes.get(event["action"], 0) * event["size"] for event in trace)
+    assert (device["active_start"], device["active_end"]) == (-repeats * change, 0)
+    assert device["max_stack_depth"] == max(len(event["frames"]) for event in trace)

@@ -55,6 +55,29 @@ TEST(PickleReader, ReadsProtocolZero) {
   EXPECT_EQ(snapshot.text(snapshot.frames.function(outer)), "step");
 }
 
+/// SHORT_BINUNICODE of a text, BININT1 of a number.
+std::string text(const std::string& utf8) {
+  return "\x8c" + std::string(1, static_cast<char>(utf8.size())) + utf8;
+}
+std::string number(char value) {
+  return {'K', value};
+}
+
+TEST(PickleReader, PutsItemsIntoADictionaryHoweverManyComeAtOnce) {
+  const auto event = [](char address, const std::string& first, const std::string& begin,
+                        const std::string& end, const std::string& last) {
+    return "}(" + text("action") + text("alloc") + first + begin + text("addr") + number(address) +
+           end + begin + text("size") + number(9) + last;
+  };
+  const std::string events = event(1, "", "", "", "u") +     // one batch
+                             event(2, "u", "(", "u", "u") +  // SETITEMS an item
+                             event(3, "u", "", "s", "s") +   // SETITEM after SETITEMS
+                             event(4, "", "", "u(", "u");    // whole, and then one more
+  const SnapshotFile file = read_snapshot_bytes("\x80\x04](" + events + "e.");
+  EXPECT_THAT(file.snapshot.events.address, ::testing::ElementsAre(1U, 2U, 3U, 4U));
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(file.snapshot.events.size[i], 9U);
+}
+
 TEST(PickleReader, ReadsWhatIsFedByteByByte) {
   const std::string bytes = kProtocol0;
   SnapshotFile file;
@@ -175,8 +198,9 @@ TEST(PickleReader, RefusesSizesThatNoMemoryHas) {
   EXPECT_EQ(failure(event + "J\xff\xff\xff\xff"
                             "uee.",
                     "0 to 2^62"),
-            32U);
-  EXPECT_EQ(failure(event + "\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01uee."s, "0 to 2^62"), 38U);
+            33U)
+      << "where the event is known to be whole";
+  EXPECT_EQ(failure(event + "\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01uee."s, "0 to 2^62"), 39U);
 }
 
 }  // namespace
