@@ -29,7 +29,7 @@ void hold_against_limit(const std::vector<snapshot::DeviceReport>& reports,
 }
 
 Answer run(const ReportOptions& options) {
-  snapshot::SnapshotFile file = load(options);
+  const snapshot::SnapshotFile file = load(options);
   const auto reports = snapshot::make_file_report(file, options.moment, options.device_number(),
                                                   answer_options(options, file));
   snapshot::ReportTextOptions text = text_options(options.top);

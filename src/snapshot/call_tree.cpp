@@ -13,19 +13,22 @@ constexpr std::size_t kDeepestTree = 256;
 
 class Tree {
  public:
-  Tree(const Snapshot& snapshot, UserFrames& frames)
-      : snapshot_(snapshot),
+  Tree(const Snapshot& tables, const BlockColumns& set, UserFrames& frames)
+      : stacks_(tables.stacks),
         frames_(frames),
-        held_(snapshot.stacks.size() + 1),
-        children_(snapshot.stacks.size() + 1) {
-    const BlockColumns& set = snapshot.peak_set[0];
+        held_(tables.stacks.size() + 1),
+        children_(tables.stacks.size() + 1) {
     for (std::size_t b = 0; b < set.count(); ++b) {
-      const Held held{.bytes = set.size[b], .requested = set.requested[b], .blocks = 1};
-      for (StackId node = set.stack[b]; node; node = snapshot.stacks.parent(node)) {
-        Held& sum = held_[node.value];
-        if (sum.blocks == 0) children_[snapshot.stacks.parent(node).value].push_back(node);
-        sum += held;
-      }
+      held_[set.stack[b].value] +=
+          {.bytes = set.size[b], .requested = set.requested[b], .blocks = 1};
+    }
+    // Callers come before those they call, so each is whole when its turn comes.
+    for (std::size_t number = stacks_.size(); number > 0; --number) {
+      if (held_[number].blocks == 0) continue;
+      const StackId stack{static_cast<std::uint32_t>(number)};
+      const StackId caller = stacks_.parent(stack);
+      held_[caller.value] += held_[number];
+      children_[caller.value].push_back(stack);
     }
   }
 
@@ -33,7 +36,7 @@ class Tree {
     std::vector<CallNode> nodes;
     if (depth == kDeepestTree) return nodes;
     for (const StackId stack : children_[parent.value]) {
-      const FrameId frame = snapshot_.stacks.frame(stack);
+      const FrameId frame = stacks_.frame(stack);
       nodes.push_back({.frame = frames_.location(frame),
                        .is_users = frames_.is_users(frame),
                        .held = held_[stack.value],
@@ -51,7 +54,7 @@ class Tree {
   }
 
  private:
-  const Snapshot& snapshot_;
+  const StackTree& stacks_;
   UserFrames& frames_;
   std::vector<Held> held_;                      // by stack, with all it calls
   std::vector<std::vector<StackId>> children_;  // those that hold something; [0]: outermost
@@ -59,8 +62,9 @@ class Tree {
 
 }  // namespace
 
-std::vector<CallNode> call_tree(const Snapshot& snapshot, UserFrames& frames) {
-  return Tree(snapshot, frames).nodes({});
+std::vector<CallNode> call_tree(const Snapshot& tables, const BlockColumns& set,
+                                UserFrames& frames) {
+  return Tree(tables, set, frames).nodes({});
 }
 
 }  // namespace strandline::snapshot

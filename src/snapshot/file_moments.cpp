@@ -148,7 +148,8 @@ std::vector<PhaseRow> phases_of(const SnapshotFile& file, std::uint8_t device,
     return static_cast<std::size_t>(std::lower_bound(begin, end, time_us) - begin);
   };
   const auto level = [&](std::size_t events) {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(curve[events], 0));
+    const std::int64_t bytes = curve.empty() ? 0 : curve[events];
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
   };
   std::vector<Annotation> marks;
   for (const Annotation& mark : file.annotations) {

@@ -10,12 +10,13 @@
 
 #include "snapshot/measures.h"
 #include "snapshot/numbers.h"
+#include "snapshot/peak_input.h"
 #include "snapshot/printable_report.h"
 #include "snapshot/report_tables.h"
+#include "snapshot/report_value.h"
 #include "snapshot/utf8.h"
 #include "snapshot/wrapping.h"
 #include "strandline/snapshot/printable.h"
-#include "strandline/snapshot/report_json.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -26,6 +27,8 @@ void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vect
       notes.push_back({.kind = std::move(kind), .number = number, .text = std::move(text)});
     }
   };
+  add("fault", file.snapshot.fault.empty() ? 0 : 1,
+      "the recorder turned itself off: " + file.snapshot.fault);
   add("orphan_frees", account.orphan_frees,
       fmt::format("{} frees of blocks from before the trace ({}): it starts midway",
                   with_commas(account.orphan_frees), size_text(account.orphan_bytes)));
@@ -54,9 +57,27 @@ void add_notes(const DeviceAccount& account, const SnapshotFile& file, std::vect
                   with_commas(file.host_events.count())));
 }
 
-DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, const Moment& moment,
-                           const AnswerOptions& options) {
-  Snapshot& snapshot = file.snapshot;
+/// What is held at the moment; `result` gets its sums, the blocks that count come back.
+BlockColumns blocks_that_count(const SnapshotFile& file, const AnswerOptions& options,
+                               DeviceReport& result) {
+  BlockColumns all = blocks_held(file, result.device, result.after_event);
+  for (std::size_t b = 0; b < all.count(); ++b) {
+    const Held one{.bytes = all.size[b], .requested = all.requested[b], .blocks = 1};
+    result.held += one;
+    if (all.action[b] == record::Action::none) result.before_trace += one;
+  }
+  if (!options.matches) return all;
+  BlockColumns counted;
+  for (std::size_t b = 0; b < all.count(); ++b) {
+    const BlockRow row = all.row(b);
+    if (options.counts(row)) counted.push_back(row);
+  }
+  return counted;
+}
+
+DeviceReport report_device(const SnapshotFile& file, const DeviceAccount& account,
+                           const Moment& moment, const AnswerOptions& options) {
+  const std::vector<std::int64_t>& times = file.snapshot.events.time_us;
   const std::uint8_t device = account.device;
   const RowRange trace = device < file.traces.size() ? file.traces[device] : RowRange{};
   const std::vector<std::int64_t> curve = requested_curve(file, device);
@@ -68,33 +89,24 @@ DeviceReport report_device(SnapshotFile& file, const DeviceAccount& account, con
                       .held = {},
                       .before_trace = {},
                       .report = {}};
-
-  BlockColumns held;
-  const BlockColumns all = blocks_held(file, device, result.after_event);
-  for (std::size_t b = 0; b < all.count(); ++b) {
-    const BlockRow row = all.row(b);
-    const Held one{.bytes = row.size, .requested = row.requested, .blocks = 1};
-    result.held += one;
-    if (row.action == record::Action::none) result.before_trace += one;
-    if (options.counts(row)) held.push_back(row);
-  }
-  snapshot.peak_set[kCapacity] = std::move(held);
+  const BlockColumns held = blocks_that_count(file, options, result);
+  const std::vector<PhaseRow> phases = phases_of(file, device, curve);
   const auto last = static_cast<std::size_t>(trace.first) + index;  // one past the event
-  snapshot.peak[kCapacity] = {
-      .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(curve[index], 0)),
-      .sequence = index == 0 ? 0 : last,
-      .time_us = index == 0 ? 0 : snapshot.events.time_us[last - 1],
-      .cached = std::nullopt};
-  snapshot.peak[kRequested] = snapshot.peak[kCapacity];
-  snapshot.phases = phases_of(file, device, curve);
-  snapshot.counters = {};
-  snapshot.counters.events[1] = trace.count;
-  result.report = make_peak_report(snapshot, {}, {.library_folders = {}, .own = options.own});
-  result.report.cached.reset();
-  result.report.end_active = static_cast<std::uint64_t>(account.active_end);
-  if (trace.count > 0) {
-    result.report.start_time_us = snapshot.events.time_us[static_cast<std::size_t>(trace.first)];
-  }
+  const auto level = static_cast<std::uint64_t>(std::max<std::int64_t>(curve[index], 0));
+  result.report = make_peak_report(
+      PeakInput{.tables = file.snapshot,
+                .held = held,
+                .phases = phases,
+                .peak = {.bytes = level,
+                         .sequence = index == 0 ? 0 : last,
+                         .time_us = index == 0 ? 0 : times[last - 1],
+                         .cached = std::nullopt},
+                .requested_peak = level,
+                .end_active = static_cast<std::uint64_t>(account.active_end),
+                .start_us = trace.count > 0 ? times[static_cast<std::size_t>(trace.first)]
+                                            : file.snapshot.start_us,
+                .events = trace.count},
+      {.library_folders = {}, .own = options.own});
   add_notes(account, file, result.report.notes);
   return result;
 }
@@ -154,7 +166,7 @@ std::string device_text(const DeviceReport& device, const std::string& file,
 
 }  // namespace
 
-std::vector<DeviceReport> make_file_report(SnapshotFile& file, const Moment& moment,
+std::vector<DeviceReport> make_file_report(const SnapshotFile& file, const Moment& moment,
                                            std::optional<std::uint8_t> device,
                                            const AnswerOptions& options) {
   std::vector<DeviceReport> reports;
@@ -198,7 +210,7 @@ std::string file_report_json(const std::vector<DeviceReport>& devices, const std
                      {{"bytes", device.before_trace.bytes},
                       {"requested_bytes", device.before_trace.requested},
                       {"blocks", device.before_trace.blocks}}},
-                    {"report", Json::parse(report_json(device.report))}});
+                    {"report", report_value(device.report)}});
   }
   const Json document{{"format", "strandline.file_report"},
                       {"version", 1},

@@ -11,6 +11,7 @@
 
 #include "snapshot/call_tree.h"
 #include "snapshot/measures.h"
+#include "snapshot/peak_input.h"
 #include "snapshot/phase_index.h"
 #include "snapshot/report_notes.h"
 #include "snapshot/source_lines.h"
@@ -59,8 +60,8 @@ std::vector<HeldName> labels_by_root(const std::map<std::string, Held>& labels) 
 }
 
 struct ItemKey {
-  std::string operation;
-  std::string layout;
+  StringId operation{};
+  LayoutId layout{};
   Direction direction = Direction::forward;
   FrameId called_at{};
 
@@ -70,48 +71,57 @@ struct ItemKey {
 struct LineSums {
   Held held;
   std::map<ItemKey, Held> items;
-  std::map<std::string, Held> labels;
+  std::map<StringId, Held> labels;
   std::map<FrameId, std::uint64_t> innermost;  // bytes
 };
 
 class Summary {
  public:
-  Summary(const Snapshot& snapshot, const ReportOptions& options, PeakReport& report)
-      : snapshot_(snapshot),
-        frames_(snapshot, options.library_folders, options.own),
-        phases_(snapshot),
+  Summary(const PeakInput& input, const ReportOptions& options, PeakReport& report)
+      : input_(input),
+        tables_(input.tables),
+        frames_(input.tables, options.library_folders, options.own),
+        phases_(input.tables, input.phases),
+        stretches_(phases_.stretches()),
         report_(report) {}
 
   void run() {
-    const BlockColumns& set = snapshot_.peak_set[kCapacity];
-    for (std::size_t b = 0; b < set.count(); ++b) add(set.row(b));
+    for (std::size_t b = 0; b < input_.held.count(); ++b) add(b);
     report_.by_line = lines();
-    report_.by_operation = names_of(operations_);
-    report_.by_label = labels_by_root(labels_);
-    report_.by_phase = names_of(phase_sums_);
-    report_.call_tree = call_tree(snapshot_, frames_);
+    report_.by_operation = names_of(texts_of(operations_));
+    report_.by_label = labels_by_root(texts_of(labels_));
+    report_.by_phase = names_of(phase_sums());
+    report_.call_tree = call_tree(tables_, input_.held, frames_);
     for (const auto& [gap, held] : gaps_) report_.unattributed.push_back({gap, held});
-    report_.peak_phase = phases_.path(snapshot_.peak[kCapacity].sequence);
+    report_.peak_phase = phases_.path(input_.peak.sequence);
   }
 
  private:
-  void add(const BlockRow& block) {
-    const Held held{.bytes = block.size, .requested = block.requested, .blocks = 1};
-    const std::string label(snapshot_.text(block.label));
-    const ItemKey item = item_of(block);
-    const StackId told = block.forward ? block.forward : block.stack;
+  /// What was allocated between two changes of phase.
+  struct Stretch {
+    std::uint64_t sequence = 0;  // of one of its events
+    Held held;
+  };
+
+  void add(std::size_t b) {
+    const BlockColumns& set = input_.held;
+    const Held held{.bytes = set.size[b], .requested = set.requested[b], .blocks = 1};
+    const StackId told = set.forward[b] ? set.forward[b] : set.stack[b];
     report_.peak += held;
-    operations_[item.operation] += held;
-    labels_[label] += held;
-    phase_sums_[phases_.kind_path(block.alloc_sequence)] += held;
+    operations_[set.op[b]] += held;
+    labels_[set.label[b]] += held;
+    Stretch& stretch = stretches_[phases_.stretch(set.alloc_sequence[b])];
+    stretch.sequence = set.alloc_sequence[b];
+    stretch.held += held;
 
-    LineSums& line = line_sums_[frames_.line_of(told)];
+    const FrameId users = frames_.line_of(told);
+    LineSums& line = line_sums_[users];
     line.held += held;
-    line.items[item] += held;
-    if (!label.empty()) line.labels[label] += held;
-    if (told) line.innermost[snapshot_.stacks.frame(told)] += block.size;
+    line.items[item_of(b)] += held;
+    if (set.label[b]) line.labels[set.label[b]] += held;
+    if (told) line.innermost[tables_.stacks.frame(told)] += held.bytes;
 
-    const std::optional<Gap> gap = gap_of(block, frames_.line_of(told));
+    const std::optional<Gap> gap = gap_of(b, users);
     if (gap) {
       gaps_[*gap] += held;
     } else {
@@ -119,21 +129,38 @@ class Summary {
     }
   }
 
-  ItemKey item_of(const BlockRow& block) {
-    return {.operation = std::string(snapshot_.text(block.op)),
-            .layout = block.layout ? record::layout_text(snapshot_.layout(block.layout)) : "",
-            .direction = block.forward ? Direction::backward : Direction::forward,
-            .called_at = block.forward ? frames_.line_of(block.stack) : FrameId{}};
+  ItemKey item_of(std::size_t b) {
+    const BlockColumns& set = input_.held;
+    const bool is_backward = static_cast<bool>(set.forward[b]);
+    return {.operation = set.op[b],
+            .layout = set.layout[b],
+            .direction = is_backward ? Direction::backward : Direction::forward,
+            .called_at = is_backward ? frames_.line_of(set.stack[b]) : FrameId{}};
   }
 
-  std::optional<Gap> gap_of(const BlockRow& block, FrameId line) const {
-    if (block.action == record::Action::none) return Gap::before_recording;
-    if (block.hidden) return Gap::below_min_size;
-    if (line && block.op && block.layout) return std::nullopt;
-    if (snapshot_.counters.ids_refused > 0) return Gap::capped;
-    if (!block.stack) return Gap::no_line;
+  std::optional<Gap> gap_of(std::size_t b, FrameId line) const {
+    const BlockColumns& set = input_.held;
+    if (set.action[b] == record::Action::none) return Gap::before_recording;
+    if (set.hidden[b] != 0) return Gap::below_min_size;
+    if (line && set.op[b] && set.layout[b]) return std::nullopt;
+    if (tables_.counters.ids_refused > 0) return Gap::capped;
+    if (!set.stack[b]) return Gap::no_line;
     if (!line) return Gap::library_line_only;
-    return block.op ? Gap::no_layout : Gap::no_operation;
+    return set.op[b] ? Gap::no_layout : Gap::no_operation;
+  }
+
+  std::map<std::string, Held> texts_of(const std::map<StringId, Held>& sums) const {
+    std::map<std::string, Held> texts;
+    for (const auto& [id, held] : sums) texts[std::string(tables_.text(id))] += held;
+    return texts;
+  }
+
+  std::map<std::string, Held> phase_sums() const {
+    std::map<std::string, Held> sums;
+    for (const Stretch& stretch : stretches_) {
+      if (stretch.held.blocks > 0) sums[phases_.kind_path(stretch.sequence)] += stretch.held;
+    }
+    return sums;
   }
 
   std::optional<Location> location(FrameId frame) const {
@@ -142,7 +169,7 @@ class Summary {
   }
 
   std::vector<HeldLine> lines() {
-    SourceLines sources(snapshot_.start_us);
+    SourceLines sources(tables_.start_us);
     std::vector<HeldLine> lines;
     for (const auto& [frame, sums] : line_sums_) {
       HeldLine line;
@@ -151,7 +178,7 @@ class Summary {
       line.held = sums.held;
       line.innermost = innermost(sums);
       line.items = items(sums);
-      line.labels = names_of(sums.labels);
+      line.labels = names_of(texts_of(sums.labels));
       lines.push_back(std::move(line));
     }
     sort_by_bytes(lines, [](const HeldLine& entry) {
@@ -178,8 +205,8 @@ class Summary {
   std::vector<HeldItem> items(const LineSums& sums) const {
     std::vector<HeldItem> items;
     for (const auto& [key, held] : sums.items) {
-      items.push_back({.operation = key.operation,
-                       .layout = key.layout,
+      items.push_back({.operation = std::string(tables_.text(key.operation)),
+                       .layout = key.layout ? record::layout_text(tables_.layout(key.layout)) : "",
                        .direction = key.direction,
                        .called_at = location(key.called_at),
                        .held = held});
@@ -191,14 +218,15 @@ class Summary {
     return items;
   }
 
-  const Snapshot& snapshot_;
+  const PeakInput& input_;
+  const Snapshot& tables_;
   UserFrames frames_;
   PhaseIndex phases_;
+  std::vector<Stretch> stretches_;
   PeakReport& report_;
   std::map<FrameId, LineSums> line_sums_;
-  std::map<std::string, Held> operations_;
-  std::map<std::string, Held> labels_;
-  std::map<std::string, Held> phase_sums_;
+  std::map<StringId, Held> operations_;
+  std::map<StringId, Held> labels_;
   std::map<Gap, Held> gaps_;
 };
 
@@ -209,18 +237,19 @@ std::optional<std::uint64_t> cached_at_peak(const Snapshot& snapshot) {
   if (sequence < snapshot.first_sequence) return std::nullopt;
   const std::uint64_t index = sequence - snapshot.first_sequence + 1;
   if (index > snapshot.events.count()) return std::nullopt;
-  const std::int64_t cached = make_timeline(snapshot).cached.level[static_cast<std::size_t>(index)];
+  const std::int64_t cached = cached_level(snapshot, static_cast<std::size_t>(index));
   // A cache whose state nobody told can look emptier at the end than it was: then it is unknown.
   if (cached < 0) return std::nullopt;
   return static_cast<std::uint64_t>(cached);
 }
 
 /// The kind of phase that ended most often, if often enough to speak of growth.
-std::optional<Growth> growth_of(const Snapshot& snapshot, std::uint64_t most_steps) {
+std::optional<Growth> growth_of(const Snapshot& tables, const std::vector<PhaseRow>& rows,
+                                std::uint64_t most_steps) {
   std::map<std::string, std::vector<const PhaseRow*>> ended;
-  for (const PhaseRow& phase : snapshot.phases) {
+  for (const PhaseRow& phase : rows) {
     if (!phase.open && phase.parent == 0) {
-      ended[phase_kind(snapshot.text(phase.name))].push_back(&phase);
+      ended[phase_kind(tables.text(phase.name))].push_back(&phase);
     }
   }
   const auto most = std::max_element(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
@@ -258,19 +287,35 @@ std::string_view gap_text(Gap gap) noexcept {
   return "";
 }
 
-PeakReport make_peak_report(const Snapshot& snapshot, RunInfo run, const ReportOptions& options) {
+PeakReport make_peak_report(const PeakInput& input, const ReportOptions& options) {
   PeakReport report;
+  report.requested_peak = input.requested_peak;
+  report.peak_time_us = input.peak.time_us;
+  report.start_time_us = input.start_us;
+  report.end_active = input.end_active;
+  report.events = input.events;
+  report.cached = input.cached;
+  report.growth = growth_of(input.tables, input.phases, options.growth_steps);
+  Summary(input, options, report).run();
+  return report;
+}
+
+PeakReport make_peak_report(const Snapshot& snapshot, RunInfo run, const ReportOptions& options) {
+  const record::Counters& counters = snapshot.counters;
+  PeakReport report = make_peak_report(
+      PeakInput{.tables = snapshot,
+                .held = snapshot.peak_set[kCapacity],
+                .phases = snapshot.phases,
+                .peak = snapshot.peak[kCapacity],
+                .requested_peak = snapshot.peak[kRequested].bytes,
+                .cached = cached_at_peak(snapshot),
+                .end_active = static_cast<std::uint64_t>(active_at_end(snapshot)),
+                .start_us = snapshot.start_us,
+                .events = std::accumulate(counters.events.begin(), counters.events.end(),
+                                          std::uint64_t{0})},
+      options);
   report.run = std::move(run);
-  report.requested_peak = snapshot.peak[kRequested].bytes;
-  report.peak_time_us = snapshot.peak[kCapacity].time_us;
-  report.start_time_us = snapshot.start_us;
-  report.end_active = static_cast<std::uint64_t>(make_timeline(snapshot).active.end());
-  report.events = std::accumulate(snapshot.counters.events.begin(), snapshot.counters.events.end(),
-                                  std::uint64_t{0});
-  report.events_overwritten = snapshot.counters.events_overwritten;
-  report.cached = cached_at_peak(snapshot);
-  report.growth = growth_of(snapshot, options.growth_steps);
-  Summary(snapshot, options, report).run();
+  report.events_overwritten = counters.events_overwritten;
   report.notes = notes_of(snapshot, report.run);
   return report;
 }

@@ -19,8 +19,8 @@ std::string phase_kind(std::string_view name) {
   return kind;
 }
 
-PhaseIndex::PhaseIndex(const Snapshot& snapshot) : snapshot_(snapshot) {
-  const std::vector<PhaseRow>& phases = snapshot.phases;
+PhaseIndex::PhaseIndex(const Snapshot& tables, const std::vector<PhaseRow>& phases)
+    : tables_(tables), phases_(phases) {
   enclosing_.resize(phases.size(), kNone);
   for (std::size_t i = 1; i < phases.size(); ++i) {
     std::size_t candidate = i - 1;
@@ -30,16 +30,26 @@ PhaseIndex::PhaseIndex(const Snapshot& snapshot) : snapshot_(snapshot) {
     }
     enclosing_[i] = candidate;
   }
+  for (const PhaseRow& phase : phases) {
+    bounds_.push_back(phase.start_sequence);
+    bounds_.push_back(phase.end_sequence);
+  }
+  std::sort(bounds_.begin(), bounds_.end());
+}
+
+std::size_t PhaseIndex::stretch(std::uint64_t sequence) const noexcept {
+  if (sequence == 0) return 0;
+  const auto after = std::upper_bound(bounds_.begin(), bounds_.end(), sequence);
+  return static_cast<std::size_t>(after - bounds_.begin()) + 1;
 }
 
 std::size_t PhaseIndex::innermost(std::uint64_t sequence) const noexcept {
-  const std::vector<PhaseRow>& phases = snapshot_.phases;
   const auto after = std::upper_bound(
-      phases.begin(), phases.end(), sequence,
+      phases_.begin(), phases_.end(), sequence,
       [](std::uint64_t at, const PhaseRow& phase) { return at < phase.start_sequence; });
-  std::size_t candidate = static_cast<std::size_t>(after - phases.begin());
+  std::size_t candidate = static_cast<std::size_t>(after - phases_.begin());
   candidate = candidate == 0 ? kNone : candidate - 1;
-  while (candidate != kNone && phases[candidate].end_sequence <= sequence) {
+  while (candidate != kNone && phases_[candidate].end_sequence <= sequence) {
     candidate = enclosing_[candidate];
   }
   return candidate;
@@ -50,8 +60,8 @@ std::string PhaseIndex::join(std::uint64_t sequence, Name&& name) const {
   if (sequence == 0) return {};
   std::string path;
   for (std::size_t i = innermost(sequence); i != kNone; i = enclosing_[i]) {
-    if (snapshot_.phases[i].end_sequence <= sequence) continue;  // overlaps without nesting
-    const std::string part = name(snapshot_.text(snapshot_.phases[i].name));
+    if (phases_[i].end_sequence <= sequence) continue;  // overlaps without nesting
+    const std::string part = name(tables_.text(phases_[i].name));
     path = path.empty() ? part : part + " / " + path;
   }
   return path;

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "snapshot/report_value.h"
 #include "snapshot/utf8.h"
 
 namespace strandline::snapshot {
@@ -125,21 +126,24 @@ Json note(const Note& entry) {
 
 }  // namespace
 
+Json report_value(const PeakReport& report, const std::string& snapshot_path) {
+  return {{"format", "strandline.peak_report"},
+          {"version", kReportJsonVersion},
+          {"run", run(report, snapshot_path)},
+          {"peak", peak(report)},
+          {"attributed", held(report.attributed)},
+          {"unattributed", array(report.unattributed, gap)},
+          {"by_line", array(report.by_line, line)},
+          {"by_operation", array(report.by_operation, named)},
+          {"by_label", array(report.by_label, named)},
+          {"by_phase", array(report.by_phase, named)},
+          {"call_tree", array(report.call_tree, call)},
+          {"growth", growth(report.growth)},
+          {"notes", array(report.notes, note)}};
+}
+
 std::string report_json(const PeakReport& report, const std::string& snapshot_path) {
-  const Json json = {{"format", "strandline.peak_report"},
-                     {"version", kReportJsonVersion},
-                     {"run", run(report, snapshot_path)},
-                     {"peak", peak(report)},
-                     {"attributed", held(report.attributed)},
-                     {"unattributed", array(report.unattributed, gap)},
-                     {"by_line", array(report.by_line, line)},
-                     {"by_operation", array(report.by_operation, named)},
-                     {"by_label", array(report.by_label, named)},
-                     {"by_phase", array(report.by_phase, named)},
-                     {"call_tree", array(report.call_tree, call)},
-                     {"growth", growth(report.growth)},
-                     {"notes", array(report.notes, note)}};
-  return json.dump(1) + "\n";
+  return report_value(report, snapshot_path).dump(1) + "\n";
 }
 
 }  // namespace strandline::snapshot

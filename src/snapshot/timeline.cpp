@@ -43,6 +43,11 @@ Levels change(Action action, std::int64_t size, std::int64_t requested) {
   }
 }
 
+Levels change(const EventColumns& events, std::size_t row) {
+  return change(events.action[row], static_cast<std::int64_t>(events.size[row]),
+                static_cast<std::int64_t>(events.requested[row]));
+}
+
 Levels levels_at_end(const Snapshot& snapshot, std::optional<std::uint8_t> device) {
   Levels end;
   const BlockColumns& blocks = snapshot.blocks;
@@ -65,6 +70,18 @@ std::size_t Curve::peak_index() const noexcept {
   return static_cast<std::size_t>(std::max_element(level.begin(), level.end()) - level.begin());
 }
 
+std::int64_t active_at_end(const Snapshot& snapshot) {
+  return levels_at_end(snapshot, std::nullopt).active;
+}
+
+std::int64_t cached_level(const Snapshot& snapshot, std::size_t index) {
+  std::int64_t level = levels_at_end(snapshot, std::nullopt).cached;
+  for (std::size_t i = snapshot.events.count(); i-- > index;) {
+    level -= change(snapshot.events, i).cached;
+  }
+  return level;
+}
+
 Timeline make_timeline(const Snapshot& snapshot, std::optional<std::uint8_t> device) {
   const EventColumns& events = snapshot.events;
   const std::size_t count = events.count();
@@ -79,8 +96,7 @@ Timeline make_timeline(const Snapshot& snapshot, std::optional<std::uint8_t> dev
     timeline.cached.level[i] = level.cached;
     if (i == 0) break;
     if (device && events.device[i - 1] != *device) continue;
-    const Levels step = change(events.action[i - 1], static_cast<std::int64_t>(events.size[i - 1]),
-                               static_cast<std::int64_t>(events.requested[i - 1]));
+    const Levels step = change(events, i - 1);
     level.active -= step.active;
     level.requested -= step.requested;
     level.cached -= step.cached;

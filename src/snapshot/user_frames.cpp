@@ -82,6 +82,12 @@ bool UserFrames::is_users(FrameId frame) {
 }
 
 FrameId UserFrames::line_of(StackId stack) {
+  std::uint32_t& line = lines_[stack.value];
+  if (line == kUnknown) line = find_line(stack).value;
+  return FrameId{line};
+}
+
+FrameId UserFrames::find_line(StackId stack) {
   FrameId innermost;
   for (; stack; stack = snapshot_.stacks.parent(stack)) {
     const FrameId frame = snapshot_.stacks.frame(stack);

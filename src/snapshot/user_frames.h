@@ -26,7 +26,8 @@ class UserFrames {
       : snapshot_(snapshot),
         folders_(std::move(library_folders)),
         own_(std::move(own)),
-        known_(snapshot.frames.size() + 1) {}
+        known_(snapshot.frames.size() + 1),
+        lines_(snapshot.stacks.size() + 1, kUnknown) {}
 
   bool is_users(FrameId frame);
   /// The innermost of the user's Python frames of a stack, without one the innermost of the user's:
@@ -35,10 +36,15 @@ class UserFrames {
   Location location(FrameId frame) const;
 
  private:
+  static constexpr std::uint32_t kUnknown = UINT32_MAX;
+
+  FrameId find_line(StackId stack);
+
   const Snapshot& snapshot_;
   std::vector<std::string> folders_;
   std::vector<std::string> own_;
   std::vector<std::optional<bool>> known_;
+  std::vector<std::uint32_t> lines_;  // by stack
 };
 
 }  // namespace strandline::snapshot

@@ -65,6 +65,17 @@ TEST(Timeline, SegmentAllocatorsCacheWhatTheirSegmentsHoldBeyondBlocks) {
   EXPECT_EQ(timeline.cached.level, (Levels{0, 4096, 3072}));
 }
 
+TEST(Timeline, LevelsAreToldWithoutACurveToo) {
+  SyntheticRecord record;
+  fill(record);
+  const Snapshot snapshot = record.snapshot();
+  const Timeline timeline = make_timeline(snapshot);
+  EXPECT_EQ(active_at_end(snapshot), timeline.active.end());
+  for (std::size_t i = 0; i < timeline.cached.level.size(); ++i) {
+    EXPECT_EQ(cached_level(snapshot, i), timeline.cached.level[i]);
+  }
+}
+
 TEST(Timeline, OneDeviceAlone) {
   SyntheticRecord record;
   record.alloc(Action::alloc_new, 0x1000, 100, 90, record.holder({}, "Add"));

@@ -44,11 +44,9 @@ struct DeviceReport {
   PeakReport report;
 };
 
-/// For each device of the file, or the one asked for. `file` is used as working room: its peak set,
-/// phases and counters are those of the last device afterwards. Throws OutOfRange for a moment that
-/// is none.
+/// For each device of the file, or the one asked for. Throws OutOfRange for a moment that is none.
 STRANDLINE_API std::vector<DeviceReport> make_file_report(
-    SnapshotFile& file, const Moment& moment = {},
+    const SnapshotFile& file, const Moment& moment = {},
     std::optional<std::uint8_t> device = std::nullopt, const AnswerOptions& options = {});
 
 STRANDLINE_API std::string file_report_text(const std::vector<DeviceReport>& devices,
@@ -64,7 +62,8 @@ STRANDLINE_API BlockColumns blocks_held(const SnapshotFile& file, std::uint8_t d
 /// The level of the curve before each event of the device's trace, and after the last.
 STRANDLINE_API std::vector<std::int64_t> requested_curve(const SnapshotFile& file,
                                                          std::uint8_t device);
-/// Annotations of a device as phases, numbered by the events of its trace.
+/// Annotations of a device as phases, numbered by the events of its trace; their levels are 0
+/// without a curve.
 STRANDLINE_API std::vector<PhaseRow> phases_of(const SnapshotFile& file, std::uint8_t device,
                                                const std::vector<std::int64_t>& curve);
 

@@ -32,6 +32,11 @@ struct Timeline {
   Curve cached;
 };
 
+/// Active bytes at the end: the last level of that curve, without the curve.
+STRANDLINE_API std::int64_t active_at_end(const Snapshot& snapshot);
+/// Level `index` of the cached curve, without the curve.
+STRANDLINE_API std::int64_t cached_level(const Snapshot& snapshot, std::size_t index);
+
 /// The curves of one device, or of all together.
 STRANDLINE_API Timeline make_timeline(const Snapshot& snapshot,
                                       std::optional<std::uint8_t> device = std::nullopt);
