@@ -14,6 +14,7 @@
 
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/file_report.h"
+#include "strandline/snapshot/leaks.h"
 #include "strandline/snapshot/stack_groups.h"
 
 namespace {
@@ -165,7 +166,7 @@ int main(int argc, char** argv) {
   const double report = seconds_of([&] { reports = make_file_report(file); });
   const double text = seconds_of([&] { (void)file_report_text(reports, "file"); });
   const double json = seconds_of([&] { (void)file_report_json(reports, "file"); });
-  const double leaks = seconds_of([&] { stacks = find_leaks(file, 0).size(); });
+  const double leaks = seconds_of([&] { stacks = find_leaks(file, 0).stacks.size(); });
   const double at = seconds_of([&] {
     half = blocks_held(file, 0, static_cast<std::int64_t>(file.snapshot.events.count() / 2));
   });

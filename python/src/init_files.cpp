@@ -17,6 +17,7 @@
 #include "strandline/snapshot/file_report.h"
 #include "strandline/snapshot/file_writer.h"
 #include "strandline/snapshot/fragmentation.h"
+#include "strandline/snapshot/leaks.h"
 #include "strandline/snapshot/out_of_memory.h"
 #include "strandline/snapshot/row_filter.h"
 #include "strandline/snapshot/slice.h"
@@ -63,15 +64,17 @@ LoadedFile read(const std::string& path, std::optional<std::uint64_t> first_even
   return shared(read_snapshot(path, range));
 }
 
-/// Working on a copy: a report uses its file as room.
+/// JSON and text of one answer.
+using Told = std::pair<std::string, std::string>;
+
 std::vector<DeviceReport> reports_of(const SnapshotFile& file, const Query& query) {
-  SnapshotFile room = file;
-  return make_file_report(room, query.moment, query.device, query.options(file));
+  return make_file_report(file, query.moment, query.device, query.options(file));
 }
 
-std::string report_json_of(const LoadedFile& loaded, const std::string& path, const Query& query) {
+Told report_of(const SnapshotFile& file, const std::string& path, const Query& query) {
   const nb::gil_scoped_release release;
-  return file_report_json(reports_of(*loaded.file, query), path);
+  const std::vector<DeviceReport> reports = reports_of(file, query);
+  return {file_report_json(reports, path), file_report_text(reports, path)};
 }
 
 std::string report_text_of(const LoadedFile& loaded, const std::string& path, const Query& query) {
@@ -80,9 +83,6 @@ std::string report_text_of(const LoadedFile& loaded, const std::string& path, co
   options.top = query.top;
   return file_report_text(reports_of(*loaded.file, query), path, options);
 }
-
-/// JSON and text of one answer.
-using Told = std::pair<std::string, std::string>;
 
 Told check_of(const SnapshotFile& file, const std::string& path) {
   const nb::gil_scoped_release release;
@@ -212,6 +212,10 @@ void def_queries(nb::class_<LoadedFile>& file) {
   file.def("check", &as_texts<&check_of, const LoadedFile&, const std::string&>, nb::arg("path"),
            typed("def check(self, path: str) -> tuple[str, str]"),
            "JSON by schema/check.schema.json, and text.");
+  file.def("report", &as_texts<&report_of, const LoadedFile&, const std::string&, const Query&>,
+           nb::arg("path"), nb::arg("query"),
+           typed("def report(self, path: str, query: Query) -> tuple[str, str]"),
+           "What held a moment: JSON by schema/file_report.schema.json, and text.");
   file.def("fragmentation",
            &as_texts<&fragmentation_of, const LoadedFile&, const std::string&, const Query&>,
            nb::arg("path"), nb::arg("query"),
@@ -251,10 +255,8 @@ void init_files(nb::module_& m) {
         nb::arg("fraction").none(), nb::arg("device").none(), nb::arg("filter"), nb::arg("own"),
         nb::arg("top").none(), "Parses the filter; ValueError names the place where it is wrong.");
   nb::class_<LoadedFile> file(m, "SnapshotFile", "A snapshot read from a file.");
-  file.def("report_json", &report_json_of, nb::arg("path"), nb::arg("query"),
-           "What held a moment, by schema/file_report.schema.json.")
-      .def("report_text", &report_text_of, nb::arg("path"), nb::arg("query"),
-           "The same for a terminal.")
+  file.def("report_text", &report_text_of, nb::arg("path"), nb::arg("query"),
+           "What held a moment, for a terminal.")
       .def("slice", &slice_of, nb::arg("first_event").none(), nb::arg("end_event").none(),
            nb::arg("first_us").none(), nb::arg("end_us").none(), nb::arg("device").none(),
            "The part, with the state after its last event.")

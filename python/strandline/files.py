@@ -64,9 +64,7 @@ class Snapshot:
     ) -> answers.Report:
         """What held the peak, or another moment, by line, operation, label and phase."""
         query = _query("Snapshot.report", event, time_us, fraction, device, filter, own)
-        short = _query("Snapshot.report", event, time_us, fraction, device, filter, own, 10)
-        document = self._file.report_json(self._path, query)
-        return answers.Report._of(document, self._file.report_text(self._path, short))
+        return answers.Report._of(*self._file.report(self._path, query))
 
     def report_text(self, top: int = 10) -> str:
         """The report of the peak as ``strandline report`` prints it."""
@@ -97,7 +95,8 @@ class Snapshot:
         return answers.Diff._of(*told)
 
     def leaks(self, *, device: int = 0, filter: str = "", own: Sequence[str] = ()) -> answers.Leaks:
-        """What was allocated in the trace and lives at its end, by stack, largest first."""
+        """What was allocated in the trace and lives at its end, or grows from phase to phase, by
+        stack, largest first; with how long what was freed had lived."""
         query = _query("Snapshot.leaks", None, None, None, device, filter, own)
         return answers.Leaks._of(*self._file.leaks(self._path, query))
 
@@ -178,7 +177,7 @@ class Snapshot:
         filter: str = "",
         own: Sequence[str] = (),
     ) -> list[str]:
-        """Write it as pickle, json, pprof, folded or chrome, by the end of the name where
+        """Write it as pickle, slt, json, pprof, folded or chrome, by the end of the name where
         ``format`` is empty. Returns what the format could not hold, as ``"12 annotations"``.
 
         Profiles (pprof, folded) are of what the moment holds. The file appears whole or not at all.

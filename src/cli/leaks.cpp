@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// leaks FILE: allocated in the trace, live at its end.
+// leaks FILE: allocated in the trace, live at its end or growing from phase to phase.
+#include "strandline/snapshot/leaks.h"
+
 #include <memory>
 
 #include "cli/verb.h"
-#include "strandline/snapshot/stack_groups.h"
 
 namespace strandline::cli {
 namespace {
@@ -30,8 +31,9 @@ void add_leaks(CLI::App& app, Answer& answer) {
   add_top(*verb, *options);
   add_filter(*verb, *options);
   verb->footer(
-      "What the program still works with is among it: old blocks of a stack that allocates\n"
-      "again and again are the ones to look at.\n"
+      "What the program still works with is among it: old blocks of a stack whose others live\n"
+      "shortly are the ones to look at, and stacks that hold more at the end of each phase than\n"
+      "at the end of the one before.\n"
       "Example: strandline leaks run.pickle --filter 'size>=64KiB'");
   verb->callback([options, &answer] { answer = run(*options); });
 }

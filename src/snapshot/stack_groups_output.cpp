@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences and leaks as JSON and as text.
+// Differences as JSON and as text.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -79,52 +79,6 @@ std::string difference_text(const Difference& difference, const DifferenceNames&
                        "", "", more);
   }
   if (same > 0) out += fmt::format("{} stacks hold the same in both\n", same);
-  return out;
-}
-
-std::string leaks_json(const std::vector<Leak>& leaks, const std::string& file, std::uint8_t device,
-                       std::size_t top) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < std::min(top, leaks.size()); ++i) {
-    const Leak& leak = leaks[i];
-    list.push_back({{"bytes", leak.held.bytes},
-                    {"blocks", leak.held.blocks},
-                    {"allocs", leak.allocs},
-                    {"oldest_us", leak.oldest_us},
-                    {"newest_us", leak.newest_us},
-                    {"line", location_json(leak.line)},
-                    {"stack", stack_json(leak.stack)}});
-  }
-  return document_text({{"format", "strandline.leaks"},
-                        {"version", 1},
-                        {"file", file},
-                        {"device", device},
-                        {"stacks_in_all", leaks.size()},
-                        {"stacks", std::move(list)}});
-}
-
-std::string leaks_text(const std::vector<Leak>& leaks, std::int64_t end_us, std::size_t top) {
-  if (leaks.empty()) return "everything allocated in the trace was freed in it\n";
-  std::string out = fmt::format("{:>12} {:>8} {:>10} {:>10} {:>10}  line\n", "live at end",
-                                "blocks", "of allocs", "oldest", "newest");
-  Held rest;
-  const auto age = [&](std::int64_t time_us) {
-    return fmt::format("{:.2f} s", static_cast<double>(end_us - time_us) / 1e6);
-  };
-  for (std::size_t i = 0; i < leaks.size(); ++i) {
-    const Leak& leak = leaks[i];
-    if (i >= top) {
-      rest += leak.held;
-      continue;
-    }
-    out += fmt::format("{:>12} {:>8} {:>10} {:>10} {:>10}  {}\n", size_text(leak.held.bytes),
-                       leak.held.blocks, leak.allocs, age(leak.oldest_us), age(leak.newest_us),
-                       line_text(leak.line));
-  }
-  if (leaks.size() > top) {
-    out += fmt::format("{:>12} {:>8}  … {} more stacks (--top)\n", size_text(rest.bytes),
-                       rest.blocks, leaks.size() - top);
-  }
   return out;
 }
 

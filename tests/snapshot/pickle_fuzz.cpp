@@ -9,11 +9,11 @@
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/file_report.h"
 #include "strandline/snapshot/fragmentation.h"
+#include "strandline/snapshot/leaks.h"
 #include "strandline/snapshot/out_of_memory.h"
 #include "strandline/snapshot/pickle_writer.h"
 #include "strandline/snapshot/profile_export.h"
 #include "strandline/snapshot/slice.h"
-#include "strandline/snapshot/stack_groups.h"
 
 namespace {
 

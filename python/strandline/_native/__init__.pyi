@@ -389,11 +389,8 @@ def query(
 class SnapshotFile:
     """A snapshot read from a file."""
 
-    def report_json(self, path: str, query: Query) -> str:
-        """What held a moment, by schema/file_report.schema.json."""
-
     def report_text(self, path: str, query: Query) -> str:
-        """The same for a terminal."""
+        """What held a moment, for a terminal."""
 
     def slice(
         self,
@@ -412,6 +409,9 @@ class SnapshotFile:
 
     def check(self, path: str) -> tuple[str, str]:
         """JSON by schema/check.schema.json, and text."""
+
+    def report(self, path: str, query: Query) -> tuple[str, str]:
+        """What held a moment: JSON by schema/file_report.schema.json, and text."""
 
     def fragmentation(self, path: str, query: Query) -> tuple[str, str]:
         """JSON by schema/fragmentation.schema.json, and text."""
