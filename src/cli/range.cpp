@@ -2,12 +2,13 @@
 // --events and --time: which part of a file is read.
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include <fmt/format.h>
 
+#include "cli/progress.h"
 #include "cli/verb.h"
 #include "strandline/snapshot/native_file.h"
+#include "strandline/snapshot/read_progress.h"
 
 namespace strandline::cli {
 namespace {
@@ -88,9 +89,12 @@ snapshot::ReadRange range_of(const FileOptions& options) {
 }
 
 snapshot::SnapshotFile load(const FileOptions& options) {
-  snapshot::SnapshotFile file = snapshot::read_snapshot(options.file, range_of(options));
+  Progress::reading(0, 0);
+  snapshot::SnapshotFile file =
+      snapshot::read_snapshot(options.file, range_of(options), &Progress::reading);
+  Progress::working();
   for (const std::string& note : snapshot::take_reading_notes()) {
-    std::fprintf(stderr, "strandline: %s\n", note.c_str());
+    Progress::say(note);
   }
   return file;
 }

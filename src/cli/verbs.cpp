@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "cli/progress.h"
 #include "cli/verb.h"
 #include "strandline/core/error.h"
 #include "strandline/snapshot/printable.h"
@@ -26,7 +28,7 @@ constexpr std::array<Verb, 11> kVerbs{{
     {"report", "what held memory at the peak, by line", add_report},
     {"at", "what was held at an event, a time, or a fraction of the trace", add_at},
     {"diff", "what two files, or two moments of one, hold, growth first", add_diff},
-    {"leaks", "what was allocated and not freed, by stack", add_leaks},
+    {"leaks", "what was not freed, or grows from phase to phase, by stack", add_leaks},
     {"fragmentation", "what is reserved and serves nobody, and what pins it", add_fragmentation},
     {"oom", "why an allocation failed: holes, what is in the way, what else is free", add_oom},
     {"events", "the events, filtered", add_events},
@@ -41,7 +43,7 @@ bool write_all(std::FILE* stream, const std::string& text) {
 }
 
 void complain(const std::string& text) {
-  std::fprintf(stderr, "strandline: %s\n", snapshot::printable(text).c_str());
+  Progress::say(snapshot::printable(text));
 }
 
 /// "[function] what; …" without the function: who runs a command did not call it.
@@ -87,7 +89,9 @@ int run_verb(std::span<const std::string> arguments) {
     verb.add(app, answer);
     app.get_subcommand(std::string(verb.name))->description(std::string(verb.what));
   }
+  std::optional<Progress> progress(std::in_place);
   const int failed = parse(app, arguments);
+  progress.reset();
   if (failed >= 0) return failed;
   if (!answer.complaint.empty()) complain(answer.complaint);
   if (write_all(stdout, answer.text)) return answer.status;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,14 +12,18 @@
 #include <unistd.h>
 
 #include "snapshot/file_links.h"
+#include "snapshot/file_part.h"
 #include "snapshot/native_feed.h"
 #include "snapshot/pickle_feed.h"
 #include "strandline/core/error.h"
 #include "strandline/snapshot/native_file.h"
+#include "strandline/snapshot/read_progress.h"
 #include "strandline/snapshot/snapshot_file.h"
 
 namespace strandline::snapshot {
 namespace {
+
+constexpr std::size_t kMappedPiece = std::size_t{16} << 20;
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw DeviceError(error_message("read_snapshot", fmt::format("cannot read \"{}\"", path),
@@ -74,14 +79,10 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-/// A native file, of which no part of a trace can be read; its devices are told apart later.
-SnapshotFile whole_native(std::string_view bytes, const ReadRange& range) {
-  if (range.first_event || range.end_event || range.from || range.until) {
-    throw InvalidArgument(error_message("read_snapshot", "a part of a native file",
-                                        "a range of events or time",
-                                        "the whole of it, or a pickle: strandline convert"));
-  }
-  return as_snapshot_file(read_native_bytes(bytes));
+SnapshotFile part_of_native(std::string_view bytes, const ReadRange& range) {
+  SnapshotFile file = as_snapshot_file(read_native_bytes(bytes));
+  if (range.is_all()) return file;
+  return part_of(std::move(file), range);
 }
 
 /// All the readers of one file, in a row.
@@ -96,6 +97,15 @@ class Pipeline {
         unpacker_(format_) {}
 
   void write(std::string_view bytes) { unpacker_.write(bytes); }
+  /// In pieces, telling how far it is after each.
+  void write(std::string_view bytes, const ReadProgress& progress) {
+    expect(bytes.size());
+    if (!progress) return write(bytes);
+    for (std::size_t at = 0; at < bytes.size(); at += kMappedPiece) {
+      write(bytes.substr(at, kMappedPiece));
+      progress(std::min(at + kMappedPiece, bytes.size()), bytes.size());
+    }
+  }
   /// The bytes of a native file, unpacked; none when it was none.
   const std::string* finish_native() {
     unpacker_.finish();
@@ -103,13 +113,22 @@ class Pipeline {
   }
   SnapshotFile finish() {
     if (const std::string* native = finish_native()) {
-      return whole_native(*native, range_);
+      return part_of_native(*native, range_);
     }
     link_blocks(file_);
     return std::move(file_);
   }
 
  private:
+  /// What is packed unpacks to more; that much is not foretold.
+  void expect(std::uint64_t bytes) {
+    if (!range_.is_all()) return;
+    try {
+      machine_.expect(bytes);
+    } catch (const std::bad_alloc&) {  // addresses are scarce: the columns grow as they are filled
+    }
+  }
+
   ReadRange range_;
   SnapshotFile file_;
   PickleRecords records_;
@@ -119,34 +138,43 @@ class Pipeline {
   Unpacker unpacker_;
 };
 
-void read_pieces(int descriptor, const std::string& path, Pipeline& pipeline) {
+void read_pieces(int descriptor, const std::string& path, Pipeline& pipeline,
+                 const ReadProgress& progress = {}) {
   std::string piece(std::size_t{1} << 20, '\0');
+  std::uint64_t done = 0;
   for (;;) {
     const ssize_t count = ::read(descriptor, piece.data(), piece.size());
     if (count == 0) return;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, errno);
     pipeline.write(std::string_view(piece).substr(0, static_cast<std::size_t>(count)));
+    done += static_cast<std::uint64_t>(count);
+    if (progress) progress(done, 0);
   }
 }
 
 }  // namespace
 
-SnapshotFile read_snapshot(const std::string& path, const ReadRange& range) {
+SnapshotFile read_snapshot(const std::string& path, const ReadRange& range,
+                           const ReadProgress& progress) {
   const Descriptor descriptor(path);
   Pipeline pipeline(range);
   const Mapping mapping(descriptor.get());
-  if (is_native(mapping.bytes())) return whole_native(mapping.bytes(), range);
+  if (is_native(mapping.bytes())) return part_of_native(mapping.bytes(), range);
   if (mapping.bytes().empty()) {
-    read_pieces(descriptor.get(), path, pipeline);
+    read_pieces(descriptor.get(), path, pipeline, progress);
   } else {
-    pipeline.write(mapping.bytes());
+    pipeline.write(mapping.bytes(), progress);
   }
   return pipeline.finish();
 }
 
+SnapshotFile read_snapshot(const std::string& path, const ReadRange& range) {
+  return read_snapshot(path, range, {});
+}
+
 SnapshotFile read_snapshot_bytes(std::string_view bytes, const ReadRange& range) {
-  if (is_native(bytes)) return whole_native(bytes, range);
+  if (is_native(bytes)) return part_of_native(bytes, range);
   Pipeline pipeline(range);
   pipeline.write(bytes);
   return pipeline.finish();

@@ -10,6 +10,7 @@
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/builder.h"
 #include "strandline/snapshot/file_report.h"
+#include "strandline/snapshot/native_file.h"
 #include "strandline/snapshot/pickle_writer.h"
 #include "strandline/snapshot/snapshot_file.h"
 
@@ -96,6 +97,21 @@ TEST_P(ReadRangeOfSample, HoldsWhatTheWholeFileHoldsAtTheSameMoments) {
   }
 }
 
+TEST_P(ReadRangeOfSample, IsTheSameOfTheNativeFile) {
+  const std::string native = native_bytes(read_snapshot(path()));
+  const std::int64_t start_us = read_snapshot(path()).snapshot.start_us;
+  for (const ReadRange& range :
+       {ReadRange{.first_event = 100, .end_event = 300}, ReadRange{.device = 0},
+        ReadRange{.first_event = 10'000'000}, ReadRange{.end_event = 200, .device = 1},
+        ReadRange{.from = TimeBound{start_us + 1000}, .until = TimeBound{start_us + 100'000}}}) {
+    const SnapshotFile ours = read_snapshot_bytes(native, range);
+    const SnapshotFile theirs = read_snapshot(path(), range);
+    EXPECT_EQ(ours.parts, theirs.parts);
+    EXPECT_EQ(pickle_bytes(ours), pickle_bytes(theirs));
+    EXPECT_EQ(account_json(make_account(ours), "file"), account_json(make_account(theirs), "file"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     , ReadRangeOfSample,
     ::testing::Values(Sample{"snapshots", "training.pickle"}, Sample{"snapshots", "tiny.pickle"},
@@ -145,6 +161,21 @@ TEST(ReadRange, EndsWithTheSegmentsAndBlocksOfItsEnd) {
                           record::BlockUse::inactive));
   EXPECT_EQ(part.event_number(0), std::nullopt);
   EXPECT_EQ(part.event_number(1), 2U);
+}
+
+TEST(ReadRange, OfARecordedNativeFileIsThatOfItsPickle) {
+  testing::TrainingRecord training;
+  const Snapshot snapshot = training.record.snapshot();
+  for (const ReadRange& range : {ReadRange{.first_event = 3, .end_event = 9},
+                                 ReadRange{.end_event = 2}, ReadRange{.first_event = 5}}) {
+    const SnapshotFile ours = read_snapshot_bytes(native_bytes(snapshot), range);
+    const SnapshotFile theirs = read_snapshot_bytes(pickle_bytes(snapshot), range);
+    EXPECT_EQ(ours.parts, theirs.parts);
+    EXPECT_EQ(ours.snapshot.events.address, theirs.snapshot.events.address);
+    EXPECT_EQ(ours.snapshot.blocks.address, theirs.snapshot.blocks.address);
+    EXPECT_EQ(ours.snapshot.blocks.use, theirs.snapshot.blocks.use);
+    EXPECT_EQ(ours.snapshot.validate(), "");
+  }
 }
 
 TEST(ReadRange, TakesTimesAsTheyAreAndSinceTheStart) {
