@@ -41,7 +41,8 @@ void add_unread(const SnapshotFile& file, std::vector<Loss>& lost) {
   const std::uint64_t elsewhere = counted - std::min(counted, of_events + outer);
   if (outer > 0) lost.push_back({outer, "values of unknown keys of the whole"});
   if (elsewhere > 0) {
-    lost.push_back({elsewhere, "values of unknown keys of segments, blocks and frames"});
+    lost.push_back(
+        {elsewhere, "values of unknown keys of segments, blocks, frames and host events"});
   }
   if (file.skipped_values > 0) {
     lost.push_back({file.skipped_values, "values that were skipped when the file was read"});
@@ -89,6 +90,10 @@ std::vector<Loss> losses(const SnapshotFile& file, FileFormat format) {
   add(static_cast<std::uint64_t>(
           std::count(actions.begin(), actions.end(), record::Action::annotate)),
       "labels of allocs that a later annotate may have replaced");
+  add(static_cast<std::uint64_t>(
+          std::count_if(file.annotations.begin(), file.annotations.end(),
+                        [](const Annotation& mark) { return mark.stage == Stage::other; })),
+      "stages of annotations that are neither START nor END");
   if (is_dictionary(format)) return lost;
   if (format == FileFormat::pprof || format == FileFormat::folded) {
     add(snapshot.events.count(), "events: their order and times");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "snapshot/byte_output.h"
+#include "snapshot/phase_marks.h"
 
 namespace strandline::snapshot {
 namespace {
@@ -56,14 +57,9 @@ class JsonWriter {
 
   void write_annotations() {
     std::size_t written = 0;
-    if (file_ == nullptr) {
-      for (const PhaseRow& phase : snapshot_.phases) {
-        next(written++, mark(phase.name, "START", 0, phase.start_us));
-        if (!phase.open) next(written++, mark(phase.name, "END", 0, phase.end_us));
-      }
-      return;
-    }
-    for (const Annotation& annotation : file_->annotations) {
+    const std::vector<Annotation> marks =
+        file_ == nullptr ? phase_marks(snapshot_.phases) : file_->annotations;
+    for (const Annotation& annotation : marks) {
       const char* const stage = annotation.stage == Stage::start ? "START"
                                 : annotation.stage == Stage::end ? "END"
                                                                  : "";

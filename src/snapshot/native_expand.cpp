@@ -8,6 +8,7 @@
 
 #include "snapshot/action_expansion.h"
 #include "snapshot/file_links.h"
+#include "snapshot/phase_marks.h"
 #include "snapshot/settings_list.h"
 #include "strandline/snapshot/native_file.h"
 
@@ -20,7 +21,7 @@ class Expansion {
 
   SnapshotFile run() {
     take_settings();
-    annotate_phases();
+    file_.annotations = phase_marks(snapshot_.phases);
     expand_events();
     find_allocs();
     file_.unaddressed.assign(snapshot_.segments.count(), 0);
@@ -36,16 +37,6 @@ class Expansion {
                  [&](const std::string& key, std::uint64_t value) { settings[key] = value; });
     settings["strandline_fault"] = snapshot_.fault;
     file_.settings = settings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-
-  void annotate_phases() {
-    for (const PhaseRow& phase : snapshot_.phases) {
-      file_.annotations.push_back({phase.name, Stage::start, 0, phase.start_us});
-      if (!phase.open) file_.annotations.push_back({phase.name, Stage::end, 0, phase.end_us});
-    }
-    std::stable_sort(
-        file_.annotations.begin(), file_.annotations.end(),
-        [](const Annotation& a, const Annotation& b) { return a.time_us < b.time_us; });
   }
 
   void expand_events() {

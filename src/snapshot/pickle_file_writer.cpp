@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "snapshot/byte_output.h"
+#include "snapshot/pickle_document.h"
 #include "snapshot/pickle_segments.h"
 #include "strandline/snapshot/pickle_writer.h"
 
@@ -16,44 +16,11 @@ using record::Action;
 /// JSON of a file may nest as deep as the file did; deeper than this it is written as text.
 constexpr std::size_t kDeepestValue = 64;
 
-Word stage_word(Stage stage) {
-  switch (stage) {
-    case Stage::start:
-      return Word::start;
-    case Stage::end:
-      return Word::end;
-    case Stage::other:
-      break;
-  }
-  return Word::unknown;
-}
-
-class FileWriter {
+class FileDocument final : public PickleDocument {
  public:
-  FileWriter(const SnapshotFile& file, ByteOutput& output)
-      : file_(file),
-        snapshot_(file.snapshot),
-        encoder_(output),
-        parts_(encoder_, file.snapshot),
-        categories_(has_categories()) {}
-
-  void write() {
-    encoder_.empty_dict();
-    encoder_.mark();
-    parts_.word(Word::device_traces);
-    write_traces();
-    parts_.word(Word::segments);
-    PickleSegments(encoder_, parts_, snapshot_, snapshot_.segments, snapshot_.blocks).write();
-    parts_.word(Word::allocator_settings);
-    write_settings();
-    parts_.word(Word::external_annotations);
-    write_annotations();
-    parts_.word(Word::host_segments);
-    PickleSegments(encoder_, parts_, snapshot_, file_.host_segments, file_.host_blocks).write();
-    parts_.word(Word::host_traces);
-    write_host_traces();
-    encoder_.set_items();
-    encoder_.stop();
+  FileDocument(const SnapshotFile& file, ByteOutput& output)
+      : PickleDocument(file.snapshot, output), file_(file), categories_(has_categories()) {
+    annotations_ = file.annotations;
   }
 
  private:
@@ -69,7 +36,7 @@ class FileWriter {
     return known && unknown;
   }
 
-  void write_traces() {
+  void write_traces() override {
     PickleList devices(encoder_);
     for (const RowRange& trace : file_.traces) {
       devices.next();
@@ -83,7 +50,11 @@ class FileWriter {
     devices.end();
   }
 
-  void write_host_traces() {
+  void write_host_segments() override {
+    PickleSegments(encoder_, parts_, snapshot_, file_.host_segments, file_.host_blocks).write();
+  }
+
+  void write_host_traces() override {
     PickleList list(encoder_);
     if (file_.host_events.count() > 0) {
       list.next();
@@ -170,7 +141,7 @@ class FileWriter {
     parts_.text(value);
   }
 
-  void write_settings() {
+  void write_settings() override {
     const auto json = nlohmann::ordered_json::parse(file_.settings, nullptr, false);
     write_json(json.is_object() ? json : nlohmann::ordered_json::object(), 0);
   }
@@ -215,45 +186,18 @@ class FileWriter {
     }
   }
 
-  void write_annotations() {
-    PickleList list(encoder_);
-    for (const Annotation& annotation : file_.annotations) {
-      list.next();
-      encoder_.empty_dict();
-      encoder_.mark();
-      parts_.word(Word::name);
-      parts_.text(annotation.name);
-      parts_.word(Word::stage);
-      parts_.word(stage_word(annotation.stage));
-      parts_.word(Word::device);
-      encoder_.integer(std::int64_t{annotation.device});
-      parts_.word(Word::time_us);
-      encoder_.integer(annotation.time_us);
-      encoder_.set_items();
-    }
-    list.end();
-  }
-
   const SnapshotFile& file_;
-  const Snapshot& snapshot_;
-  PickleEncoder encoder_;
-  PickleParts parts_;
   bool categories_;
 };
 
 }  // namespace
 
 void write_pickle(const SnapshotFile& file, const std::string& path) {
-  FileOutput output(path);
-  FileWriter(file, output).write();
-  output.commit();
+  write_document<FileDocument>(file, path);
 }
 
 std::string pickle_bytes(const SnapshotFile& file) {
-  std::string bytes;
-  StringOutput output(bytes);
-  FileWriter(file, output).write();
-  return bytes;
+  return document_bytes<FileDocument>(file);
 }
 
 }  // namespace strandline::snapshot

@@ -175,6 +175,12 @@ void PickleRecords::take_host() {
     }
     range.first = first;
   }
+  const auto named_actions = [](const std::vector<EventExtra>& all) {
+    return static_cast<std::uint64_t>(
+        std::count_if(all.begin(), all.end(),
+                      [](const EventExtra& extra) { return extra.key == string_of(Key::action); }));
+  };
+  file_.skipped_values += named_actions(file_.extras) - named_actions(extras);
   snapshot_.events = std::move(events);
   file_.extras = std::move(extras);
 }
