@@ -263,7 +263,7 @@ def test_convert_says_what_it_could_not_keep(write, tmp_path):
     done = strandline("convert", write(made), tmp_path / "new.pickle")
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()) == [
-        "not kept: 1 values of unknown keys of segments, blocks and frames",
+        "not kept: 1 values of unknown keys of segments, blocks, frames and host events",
         "not kept: 1 values of unknown keys of the whole",
     ]
     new = pickle.loads((tmp_path / "new.pickle").read_bytes())

@@ -4,6 +4,7 @@ and what is left when the program is killed."""
 
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -216,6 +217,18 @@ def test_the_environment_records_a_program_that_imports_us(folder, words):
     done = folder.call([*PYTHON, *words], env={**os.environ, "STRANDLINE_RECORD": "run.slt"})
     assert (done.returncode, done.stderr) == (0, "")
     assert check(folder.path / "run.slt")[0]["actions"]["alloc"] == 1
+
+
+def test_the_environment_records_a_program_that_never_heard_of_us(folder):
+    """By the .pth file that the wheel puts beside the package."""
+    if not pathlib.Path(sl.__file__).parents[1].joinpath("strandline_record.pth").exists():
+        pytest.skip("the package is not an installed wheel")
+    script = folder.write("import sys\nprint('strandline' in sys.modules)")
+    done = folder.call([sys.executable, script])
+    assert (done.stdout, done.stderr) == ("False\n", "")
+    done = folder.call([sys.executable, script], env={**os.environ, "STRANDLINE_RECORD": "run.slt"})
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert json.loads(folder.call([*STRANDLINE, "check", "run.slt", "--json"]).stdout)
 
 
 def test_the_environment_is_what_run_streams_to_without_an_option(folder):
