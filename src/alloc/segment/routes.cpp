@@ -38,9 +38,10 @@ void Routes::begin(PoolId pool, ScopeFilter filter) {
 bool Routes::end(PoolId pool) {
   const LockGuard guard(mutex_);
   const std::thread::id me = std::this_thread::get_id();
-  const auto innermost = [&](auto&& takes) {
-    const auto found = std::find_if(scopes_->rbegin(), scopes_->rend(), takes);
-    return scopes_->rend() - found;  // one past its index; 0: none
+  const Scopes& now = *scopes_;
+  const auto innermost = [&now](auto&& takes) {
+    const auto found = std::find_if(now.rbegin(), now.rend(), takes);
+    return now.rend() - found;  // one past its index; 0: none
   };
   auto place = innermost([&](const Scope& s) { return s.pool == pool && s.thread == me; });
   if (place == 0) place = innermost([&](const Scope& s) { return s.pool == pool; });

@@ -177,7 +177,7 @@ void SegmentCore::collect_garbage() {
 template <typename Visit>
 void SegmentCore::for_each_collectable(Visit&& visit) {
   unpark();
-  const auto half_done = [&](HalfPool& half) {
+  const auto half_done = [&](HalfPool& half) STRANDLINE_NO_LOCK_ANALYSIS {
     for (const auto& index : half.indexes) {
       for (SegmentBlock* block = index->fit.first(); block != nullptr;) {
         SegmentBlock* next = index->fit.after(*block);
