@@ -23,7 +23,9 @@ void CachedBuffers::put(std::uint64_t address, std::uint64_t size) {
 bool CachedBuffers::take(std::uint64_t address) noexcept {
   const Index* found = by_address_.find(address);
   if (found == nullptr) return false;
-  drop(*found);
+  const Index at = *found;
+  by_address_.erase_found(found);
+  unlink(at);
   return true;
 }
 
@@ -31,8 +33,10 @@ void CachedBuffers::shrink_to(std::uint64_t total, std::vector<CachedBuffer>& ev
   // MLX drops everything at once when nine tenths or more have to go.
   const bool all = total == 0 || (total_ - total) >= total_ / 10 * 9 + total_ % 10 * 9 / 10;
   while (oldest_ != kNone && total_ > (all ? 0 : total)) {
-    evicted.push_back(nodes_[oldest_].buffer);
-    drop(oldest_);
+    const CachedBuffer oldest = nodes_[oldest_].buffer;
+    evicted.push_back(oldest);
+    by_address_.erase(oldest.address);
+    unlink(oldest_);
   }
 }
 
@@ -42,11 +46,10 @@ std::vector<CachedBuffer> CachedBuffers::buffers() const {
   return buffers;
 }
 
-void CachedBuffers::drop(Index at) noexcept {
-  const Node node = nodes_[at];
+void CachedBuffers::unlink(Index at) noexcept {
+  const Node& node = nodes_[at];
   (node.older == kNone ? oldest_ : nodes_[node.older].newer) = node.newer;
   (node.newer == kNone ? newest_ : nodes_[node.newer].older) = node.older;
-  by_address_.erase(node.buffer.address);
   total_ -= node.buffer.size;
   free_nodes_.push_back(at);
 }

@@ -40,7 +40,8 @@ class CachedBuffers {
     Index older = kNone;
     Index newer = kNone;
   };
-  void drop(Index at) noexcept;
+  /// Of a node whose address is not listed any more.
+  void unlink(Index at) noexcept;
 
   FlatMap<Index> by_address_;
   std::vector<Node> nodes_;

@@ -59,14 +59,20 @@ LayoutId layout_of(const mx::array& array) {
   return id;
 }
 
-OpId op_of(mx::Primitive& primitive) {
+OpId op_of(mx::Primitive& primitive, const ShadowTable* shadow) {
   record::Tables& tables = record::recorder().tables();
-  RecentOps& recent = thread_caches().ops;
   const std::uint32_t generation = tables.generation.load(std::memory_order_acquire);
   const char* name = primitive.name();
-  if (const OpId known = recent.find(name, generation)) return known;
-  const OpId id = tables.ops.intern(name);
-  recent.keep(name, generation, id);
+  if (shadow != nullptr) {
+    if (const OpId known = shadow->op.find(name, generation)) return known;
+  }
+  RecentOps& recent = thread_caches().ops;
+  OpId id = recent.find(name, generation);
+  if (!id) {
+    id = tables.ops.intern(name);
+    recent.keep(name, generation, id);
+  }
+  if (shadow != nullptr) shadow->op.keep(name, generation, id);
   return id;
 }
 
@@ -90,7 +96,8 @@ std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept {
 }
 
 record::Holder holder_of(const mx::array& array, Node node, TracebackId traceback) {
-  record::Holder holder{.layout = layout_of(array),
+  const bool is_told = t_work.told.descriptor == node.descriptor();
+  record::Holder holder{.layout = is_told ? t_work.told.layout : layout_of(array),
                         .view_bytes = array.data_size() * array.itemsize(),
                         .view_offset = static_cast<std::uint64_t>(array.offset())};
   const record::ThreadState& thread = record::thread_state();
@@ -117,7 +124,9 @@ record::Holder holder_of(const mx::array& array, Node node, TracebackId tracebac
 LayoutId layout_of_unbound_output(void* outputs, std::uint64_t bytes) noexcept {
   try {
     for (const mx::array& output : *static_cast<const Arrays*>(outputs)) {
-      if (output.data_shared_ptr() == nullptr && output.nbytes() == bytes) return layout_of(output);
+      if (output.data_shared_ptr() != nullptr || output.nbytes() != bytes) continue;
+      t_work.told = {.descriptor = Node(output).descriptor(), .layout = layout_of(output)};
+      return t_work.told.layout;
     }
   } catch (...) {  // no memory for a table entry: the layout stays unknown
   }

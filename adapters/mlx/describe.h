@@ -6,6 +6,7 @@
 
 #include "mlx_api.h"
 #include "nodes.h"
+#include "shadow.h"
 #include "strandline/core/ids.h"
 #include "strandline/record/recorder.h"
 
@@ -18,7 +19,7 @@ inline ArrayKey key_of(const mx::array& array) noexcept {
 /// None when the layout table is full.
 LayoutId layout_of(const mx::array& array);
 /// By the name the primitive gives itself; for a fused one that is the list of its parts.
-OpId op_of(mx::Primitive& primitive);
+OpId op_of(mx::Primitive& primitive, const ShadowTable* shadow = nullptr);
 /// The op of arrays made from data, not by a primitive.
 OpId leaf_op();
 

@@ -2,7 +2,9 @@
 // Hooks of MLX's allocator. One lock spans the real malloc or free and its event: without it
 // another thread could be given a freed buffer before the free is recorded, and the peak with it
 // would be wrong. MLX's own lock is inside; nothing of Python is called under it.
+#include <array>
 #include <atomic>
+#include <utility>
 
 #include "cached_buffers.h"
 #include "describe.h"
@@ -20,12 +22,28 @@ using record::recorder;
 
 std::atomic<std::uint64_t> g_lost_bytes{0};
 
+// A free mostly happens on a stream's thread: it leaves a note beside the lock, and the mirror, in
+// many cache lines, is brought up to date by the next malloc, which is mostly on another thread.
+//
+//   invariant, under mutex:  total = cached.total() + Σ size of the late ones
 struct CacheState final : record::StateProvider {
+  static constexpr std::size_t kMostLate = 30;
+
   Mutex mutex;
+  std::uint32_t late_count STRANDLINE_GUARDED_BY(mutex) = 0;
+  std::uint64_t total STRANDLINE_GUARDED_BY(mutex) = 0;
+  std::array<CachedBuffer, kMostLate> late STRANDLINE_GUARDED_BY(mutex);
   CachedBuffers cached STRANDLINE_GUARDED_BY(mutex);
   std::vector<CachedBuffer> evicted STRANDLINE_GUARDED_BY(mutex);
 
-  void lock_state() override STRANDLINE_ACQUIRE(mutex) { mutex.lock(); }
+  void lock_state() override STRANDLINE_ACQUIRE(mutex) {
+    mutex.lock();
+    try {
+      settle();
+    } catch (...) {
+      stop_recording_by_fault();
+    }
+  }
   void unlock_state() noexcept override STRANDLINE_RELEASE(mutex) { mutex.unlock(); }
   void collect_segments(std::vector<record::SegmentState>& segments) const override
       STRANDLINE_NO_LOCK_ANALYSIS {
@@ -34,6 +52,11 @@ struct CacheState final : record::StateProvider {
                           .size = buffer.size,
                           .blocks = {{.address = buffer.address, .size = buffer.size}}});
     }
+  }
+
+  void settle() STRANDLINE_REQUIRES(mutex) {
+    const std::uint32_t count = std::exchange(late_count, 0);
+    for (std::uint32_t i = 0; i < count; ++i) cached.put(late[i].address, late[i].size);
   }
 
   // What the hooks below record after MLX has done its part, under the lock that spans both.
@@ -48,7 +71,9 @@ struct CacheState final : record::StateProvider {
       recorder().note_oom(requested, 0, stream, 0);
       return;
     }
+    settle();
     const bool reused = cached.take(address);
+    total = cached.total();
     recorder().note_alloc({.action = reused ? Action::alloc_reuse : Action::alloc_new,
                            .address = address,
                            .size = size,
@@ -61,22 +86,28 @@ struct CacheState final : record::StateProvider {
 
   void note_free(std::uint64_t address, std::uint64_t size) noexcept
       STRANDLINE_REQUIRES(mutex) try {
-    const std::uint64_t total = mlx_functions().get_cache_memory();
-    const bool kept = total > cached.total();
-    if (kept) cached.put(address, size);
+    const std::uint64_t now = mlx_functions().get_cache_memory();
+    const bool kept = now > total;
+    if (kept) {
+      if (late_count == kMostLate) settle();
+      late[late_count++] = {address, size};
+      total += size;
+    }
     recorder().note_free({.action = kept ? Action::free_to_cache : Action::free_to_device,
                           .address = address,
                           .size = size});
-    follow_cache(total);
+    follow_cache(now);
   } catch (...) {
     stop_recording_by_fault();
   }
 
   // MLX's cache is smaller than the mirror: what left it went to the system.
-  void follow_cache(std::uint64_t total) STRANDLINE_REQUIRES(mutex) {
-    if (total >= cached.total()) return;
+  void follow_cache(std::uint64_t now) STRANDLINE_REQUIRES(mutex) {
+    if (now >= total) return;
+    settle();
     evicted.clear();
-    cached.shrink_to(total, evicted);
+    cached.shrink_to(now, evicted);
+    total = cached.total();
     for (const CachedBuffer& buffer : evicted) {
       recorder().note_segment(Action::cache_to_device, buffer.address, buffer.size, {}, {}, 0);
     }
@@ -87,6 +118,8 @@ CacheState& cache_state() noexcept {
   static CacheState& state = *new CacheState;
   return state;
 }
+// Made with the adapter: a child of a fork never waits for a thread that was making it.
+[[maybe_unused]] const CacheState& g_cache_state = cache_state();
 
 mx::allocator::Allocator& real_allocator() noexcept {
   static mx::allocator::Allocator& allocator = mlx_functions().allocator();

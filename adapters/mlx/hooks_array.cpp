@@ -70,7 +70,7 @@ __attribute__((noinline)) void note_traced_node(Node node, const mx::array& arra
   PrimitiveInfo traced{.label = label, .outer_frames = call != nullptr ? call->depth() : 0};
   const bool is_replay = (is_seen && primitives().find(&array.primitive(), traced)) ||
                          (is_fused && find_fused(array.primitive(), 0, traced));
-  const OpId op = op_of(array.primitive());
+  const OpId op = op_of(array.primitive(), shadow);
   if (is_replay) {
     node.set(replayed_traceback(traced), op, traced.label ? traced.label : label);
   } else {
@@ -101,7 +101,7 @@ void note_node(Node node, const mx::array& array) {
   if (is_seen || node.is_tracer() || CompiledCall::current() != nullptr) {
     return note_traced_node(node, array, shadow, is_seen);
   }
-  node.set(capture_here(), op_of(primitive), record::thread_state().label);
+  node.set(capture_here(), op_of(primitive, shadow), record::thread_state().label);
 }
 
 // Which output of its primitive a node is gets known after it was made.

@@ -66,6 +66,9 @@ void shadow_eval_cpu(mx::Primitive* self, const Arrays& inputs, Arrays& outputs)
   if (recording()) quietly([&] { context = context_of(*self, outputs); });
   if (!context.op) return eval(self, inputs, outputs);
   const record::OpScope scope(context);
+  struct ForgetTold {
+    ~ForgetTold() { t_work.told = {}; }
+  } forget_told;
   eval(self, inputs, outputs);
 }
 

@@ -16,6 +16,7 @@
 
 #include "strandline/core/flat_map.h"
 #include "strandline/core/mutex.h"
+#include "strandline/core/without_fork.h"
 
 namespace strandline::mlx_adapter {
 namespace {
@@ -45,6 +46,8 @@ Arena& arena() noexcept {
   static Arena& instance = *new Arena;
   return instance;
 }
+// Made with the adapter: a child of a fork never waits for a thread that was making it.
+[[maybe_unused]] const Arena& g_arena = arena();
 
 std::atomic<Entry*>& recent_of(void** real) noexcept {
   return g_recent[mix_bits(reinterpret_cast<std::uintptr_t>(real)) % kRecent];
@@ -54,13 +57,18 @@ void**& table_pointer(mx::Primitive& primitive) noexcept {
   return *reinterpret_cast<void***>(&primitive);
 }
 
-// Words that can be read from `from` on before the end of the loaded segment that holds it. A table
-// at the very end of a segment is shorter than what is copied of the others.
-std::size_t readable_words(const void* from) noexcept {
+struct LoadedSegment {
+  std::uintptr_t end = 0;
+  bool is_constant = false;  // not writable
+};
+
+// The loaded segment that holds the address; all 0 when none does.
+LoadedSegment segment_of(const void* at) noexcept {
   struct Search {
     std::uintptr_t address;
-    std::size_t words;
-  } search{reinterpret_cast<std::uintptr_t>(from), 0};
+    LoadedSegment found;
+  } search{reinterpret_cast<std::uintptr_t>(at), {}};
+  const WithoutFork stay;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
         auto& wanted = *static_cast<Search*>(data);
@@ -69,14 +77,21 @@ std::size_t readable_words(const void* from) noexcept {
           const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
           const std::uintptr_t end = begin + segment.p_memsz;
           if (segment.p_type == PT_LOAD && wanted.address >= begin && wanted.address < end) {
-            wanted.words = (end - wanted.address) / sizeof(void*);
+            wanted.found = {.end = end, .is_constant = (segment.p_flags & PF_W) == 0};
             return 1;
           }
         }
         return 0;
       },
       &search);
-  return search.words;
+  return search.found;
+}
+
+// Words that can be read from `from` on before the end of the loaded segment that holds it. A table
+// at the very end of a segment is shorter than what is copied of the others.
+std::size_t readable_words(const void* from) noexcept {
+  const std::uintptr_t end = segment_of(from).end;
+  return end == 0 ? 0 : (end - reinterpret_cast<std::uintptr_t>(from)) / sizeof(void*);
 }
 
 template <typename Function>
@@ -96,7 +111,19 @@ void fill(Entry& entry, mx::Primitive& primitive, void** real) noexcept {
   entry.slots[static_cast<std::size_t>(Slot::vmap)] = address_of(shadow_vmap);
 }
 
+constexpr char kVaries[] = "";
+
 }  // namespace
+
+void NamedOp::keep(const char* name, std::uint32_t generation, OpId op) noexcept {
+  const char* known = name_.load(std::memory_order_relaxed);
+  if (known == nullptr) {
+    const char* first = segment_of(name).is_constant ? name : kVaries;
+    if (name_.compare_exchange_strong(known, first, std::memory_order_relaxed)) known = first;
+  }
+  if (known != name) return;
+  op_.store(std::uint64_t{generation} << 32 | op.value, std::memory_order_relaxed);
+}
 
 const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
   const auto at =

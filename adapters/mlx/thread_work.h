@@ -17,9 +17,17 @@ struct PendingLeaf {
   TracebackId traceback{};
 };
 
+/// The layout that an allocation was told to be for. Mostly the memory goes to that very array
+/// next; good while its primitive is being evaluated, which keeps the array alive.
+struct ToldLayout {
+  const void* descriptor = nullptr;
+  LayoutId layout{};
+};
+
 /// Only its own thread touches it.
 struct ThreadWork {
   PendingLeaf leaf{};
+  ToldLayout told{};
   /// The operation that mx.vmap is making its batched form of: what its nodes are charged to, since
   /// the line that called vmap made none of them. None outside.
   TracebackId vmapped_operation{};

@@ -6,6 +6,15 @@
 
 namespace strandline::python {
 
+/// This thread's state, where it is known to hold the interpreter lock.
+inline PyThreadState* holding_thread_state() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return PyThreadState_GetUnchecked();
+#else
+  return _PyThreadState_UncheckedGet();
+#endif
+}
+
 /// This thread's state when it holds the interpreter lock, else null.
 inline PyThreadState* current_thread_state() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000

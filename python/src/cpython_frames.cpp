@@ -7,8 +7,6 @@
 
 #include <utility>
 
-#include "cpython_compat.h"
-
 #if !defined(PYPY_VERSION) && !defined(Py_GIL_DISABLED) && !defined(Py_DEBUG) && \
     PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 &&               \
     __has_include(<internal/pycore_frame.h>)
@@ -32,12 +30,6 @@ namespace {
 constexpr std::size_t kMostSeen = 4096;
 
 }  // namespace
-
-PyThreadState* looking_thread(PyInterpreterState* interpreter) noexcept {
-  PyThreadState* thread = current_thread_state();
-  const bool may_look = thread != nullptr && thread->interp == interpreter && !finalizing();
-  return may_look ? thread : nullptr;
-}
 
 void list_frames_by_api(PyThreadState* thread, const PyCodeObject* entry, std::uint16_t source,
                         FrameList& list) noexcept {
@@ -70,6 +62,9 @@ using InterpreterFrame = _PyInterpreterFrame;
 const InterpreterFrame* innermost(const PyThreadState* thread) noexcept {
   return thread->current_frame;
 }
+const void* const* mark_of(const PyThreadState* thread) noexcept {
+  return reinterpret_cast<const void* const*>(&thread->current_frame);
+}
 std::uintptr_t ip_of(const InterpreterFrame* frame) noexcept {
   return reinterpret_cast<std::uintptr_t>(frame->instr_ptr);
 }
@@ -79,6 +74,10 @@ PyCodeObject* code_of(const InterpreterFrame* frame) noexcept {
 #else
 const InterpreterFrame* innermost(const PyThreadState* thread) noexcept {
   return thread->cframe->current_frame;
+}
+// Every run of the interpreter that C code enters brings its own.
+const void* const* mark_of(const PyThreadState* thread) noexcept {
+  return reinterpret_cast<const void* const*>(&thread->cframe);
 }
 std::uintptr_t ip_of(const InterpreterFrame* frame) noexcept {
   return reinterpret_cast<std::uintptr_t>(frame->prev_instr);
@@ -173,7 +172,7 @@ CodeRange instructions_of(PyCodeObject* code) noexcept {
 
 // One branch a frame, each at an address of its own, so that the end of a stack is predicted.
 template <std::size_t... Index>
-__attribute__((always_inline)) inline std::size_t StackMemo::count_unchanged(
+__attribute__((always_inline)) inline std::size_t RecentStack::count_unchanged(
     const Known* known, std::index_sequence<Index...>) noexcept {
   std::size_t count = 0;
   const auto is_unchanged = [](const Known& here, const Known& next) noexcept {
@@ -186,24 +185,26 @@ __attribute__((always_inline)) inline std::size_t StackMemo::count_unchanged(
 
 // False when the frames lie elsewhere. A frame is only read when the one before it, or the thread,
 // has just told that it is the next.
-__attribute__((always_inline)) inline bool StackMemo::Stack::follow(const void* first) noexcept {
-  if (count == 0 || known[0].frame != first) return false;
+__attribute__((always_inline)) inline bool RecentStack::follow(const void* first) noexcept {
+  if (count_ == 0 || known_[0].frame != first) return false;
   for (std::size_t i = 0;;) {
-    const std::size_t unchanged = count_unchanged(&known[i], std::make_index_sequence<kUnrolled>{});
+    const std::size_t unchanged =
+        count_unchanged(&known_[i], std::make_index_sequence<kUnrolled>{});
     i += unchanged;
     if (unchanged == kUnrolled) continue;
-    const InterpreterFrame* frame = as_frame(known[i].frame);
-    if (const std::uintptr_t change = ip_of(frame) - known[i].ip; change != 0) {
-      low += change * kMultipliers[i].low;
-      high += change * kMultipliers[i].high;
-      known[i].ip += change;
+    const InterpreterFrame* frame = as_frame(known_[i].frame);
+    if (const std::uintptr_t change = ip_of(frame) - known_[i].ip; change != 0) {
+      low_ += change * kMultipliers[i].low;
+      high_ += change * kMultipliers[i].high;
+      known_[i].ip += change;
+      id_ = {};
     }
-    if (++i == count) return frame->previous == nullptr;
-    if (frame->previous != known[i].frame) return false;
+    if (++i == count_) return frame->previous == nullptr;
+    if (frame->previous != known_[i].frame) return false;
   }
 }
 
-struct StackMemo::Walk {
+struct RecentStack::Walk {
   const InterpreterFrame* frame;
   std::uint64_t low;
   std::uint64_t high;
@@ -228,40 +229,49 @@ struct StackMemo::Walk {
 };
 
 // Learns the stack; false when it is deeper than the multipliers reach.
-bool StackMemo::Stack::walk(const void* first, std::uintptr_t entry) noexcept {
+bool RecentStack::walk(const void* first, std::uintptr_t entry) noexcept {
   static_assert(kMaxFrames % kUnrolled == 0);
   Walk sums{.frame = as_frame(first), .low = entry, .high = entry};
   while (sums.frame != nullptr && sums.count < kMaxFrames) {
-    sums.add_unrolled(&known[sums.count], std::make_index_sequence<kUnrolled>{});
+    sums.add_unrolled(&known_[sums.count], std::make_index_sequence<kUnrolled>{});
   }
   const bool is_whole = sums.frame == nullptr;
-  known[sums.count] = {.frame = kNoFrame, .ip = 0};
-  count = is_whole ? sums.count : 0;
-  low = sums.low;
-  high = sums.high;
+  known_[sums.count] = {.frame = kNoFrame, .ip = 0};
+  count_ = is_whole ? sums.count : 0;
+  low_ = sums.low;
+  high_ = sums.high;
+  id_ = {};
   return is_whole;
 }
 
-StackMemo::Stack& StackMemo::stack_of(const void* first, CodeRange entry) noexcept {
+// The length, and the high bits, which know most, down to where the table looks.
+Fingerprint RecentStack::key() const noexcept {
+  Fingerprint key{.low = low_ ^ (low_ >> 32), .high = high_ ^ (high_ >> 32)};
+  key.add(count_, 0);
+  return key;
+}
+
+RecentStack* StackMemo::stack_here(PyThreadState* thread, CodeRange entry) noexcept {
   if (entry.begin != entry_) {
     entry_ = entry.begin;
-    for (Stack& stack : stacks_) stack.count = 0;
+    for (RecentStack& stack : stacks_) stack.count_ = 0;
   }
-  return stacks_[mix_bits(reinterpret_cast<std::uintptr_t>(first)) % kStacks];
+  const void* first = innermost(thread);
+  RecentStack& stack = stacks_[mix_bits(reinterpret_cast<std::uintptr_t>(first)) % kStacks];
+  return stack.follow(first) || stack.walk(first, entry_) ? &stack : nullptr;
 }
 
 Fingerprint StackMemo::key_of_stack(PyThreadState* thread, CodeRange entry) noexcept {
-  const void* frame = innermost(thread);
-  Stack& stack = stack_of(frame, entry);
-  if (!stack.follow(frame) && !stack.walk(frame, entry_)) return key_of_deep_stack(thread, entry);
-  // The length, and the high bits, which know most, down to where the table looks.
-  Fingerprint key{.low = stack.low ^ (stack.low >> 32), .high = stack.high ^ (stack.high >> 32)};
-  key.add(stack.count, 0);
-  return key;
+  const RecentStack* stack = stack_here(thread, entry);
+  return stack != nullptr ? stack->key() : key_of_deep_stack(thread, entry);
 }
 
 const void* current_frame(PyThreadState* thread) noexcept {
   return innermost(thread);
+}
+
+const void* const* running_mark(PyThreadState* thread) noexcept {
+  return mark_of(thread);
 }
 
 std::uintptr_t innermost_ip(PyThreadState* thread, CodeRange entry) noexcept {
@@ -307,10 +317,19 @@ const char* frames_unreadable() noexcept {
 CodeRange instructions_of(PyCodeObject*) noexcept {
   return {};
 }
+Fingerprint RecentStack::key() const noexcept {
+  return {};
+}
+RecentStack* StackMemo::stack_here(PyThreadState*, CodeRange) noexcept {
+  return nullptr;
+}
 Fingerprint StackMemo::key_of_stack(PyThreadState*, CodeRange) noexcept {
   return {};
 }
 const void* current_frame(PyThreadState*) noexcept {
+  return nullptr;
+}
+const void* const* running_mark(PyThreadState*) noexcept {
   return nullptr;
 }
 void list_frames(PyThreadState*, CodeRange, std::uint16_t, FrameList&) noexcept {}

@@ -46,6 +46,10 @@ class CpythonSource : public record::CaptureSource, public record::BatchSource {
   /// Frames of this code object, and all outward of them, are dropped from now on; null: none are.
   /// With the interpreter lock.
   virtual void set_entry(PyCodeObject* code);
+  /// The id of a stack in this table may be kept while `generation`, which grows after every clear
+  /// of the table, stays. Both live as long as the process. Before the source is used.
+  virtual void remember_ids_of(const record::TracebackTable& /*table*/,
+                               const std::atomic<std::uint32_t>& /*generation*/) noexcept {}
 
  protected:
   /// Strong references to the code of `frames`; true when all are kept. With the lock.

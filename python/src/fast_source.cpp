@@ -15,10 +15,28 @@ bool FastSource::try_gather(record::TracebackTable& table, std::uint16_t source,
                             TracebackId& stack) noexcept {
   PyThreadState* const thread = looking_thread(interpreter());
   if (thread == nullptr) return false;
-  const Fingerprint key = memo_.key_of_stack(thread, entry_range_);
-  stack = table.find(key);
-  if (!stack) stack = enter_stack(table, source, thread, key);
+  RecentStack* const recent = memo_.stack_here(thread, entry_range_);
+  if (recent == nullptr || &table != remembered_) [[unlikely]] {
+    const Fingerprint key =
+        recent != nullptr ? recent->key() : memo_.key_of_stack(thread, entry_range_);
+    stack = find_or_enter(table, source, thread, key);
+    return true;
+  }
+  const std::uint32_t generation = generation_->load(std::memory_order_acquire);
+  stack = recent->id(generation);
+  if (stack) [[likely]] {
+    return true;
+  }
+  stack = find_or_enter(table, source, thread, recent->key());
+  // An ambiguous stack is not told by where its frames are alone: it is looked up each time.
+  if (stack && table.find(recent->key()) == stack) recent->keep_id(stack, generation);
   return true;
+}
+
+TracebackId FastSource::find_or_enter(record::TracebackTable& table, std::uint16_t source,
+                                      PyThreadState* thread, const Fingerprint& key) noexcept {
+  const TracebackId known = table.find(key);
+  return known ? known : enter_stack(table, source, thread, key);
 }
 
 TracebackId FastSource::gather(record::TracebackTable& table, std::uint16_t source) noexcept {

@@ -27,11 +27,20 @@ class FastSource final : public CpythonSource {
   bool try_list(std::uint16_t source, record::FrameList& list) noexcept override;
   const void* current_frame() noexcept override;
   void set_entry(PyCodeObject* code) override;
+  void remember_ids_of(const record::TracebackTable& table,
+                       const std::atomic<std::uint32_t>& generation) noexcept override {
+    remembered_ = &table;
+    generation_ = &generation;
+  }
 
  private:
+  TracebackId find_or_enter(record::TracebackTable& table, std::uint16_t source,
+                            PyThreadState* thread, const record::Fingerprint& key) noexcept;
   TracebackId enter_stack(record::TracebackTable& table, std::uint16_t source,
                           PyThreadState* thread, const record::Fingerprint& key) noexcept;
 
+  const record::TracebackTable* remembered_ = nullptr;
+  const std::atomic<std::uint32_t>* generation_ = nullptr;
   // Guarded by the interpreter lock.
   CodeRange entry_range_;
   StackMemo memo_;

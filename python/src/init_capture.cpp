@@ -12,6 +12,8 @@
 #include "strandline/core/error.h"
 #include "strandline/record/capture.h"
 #include "strandline/record/native_stack.h"
+#include "strandline/record/recorder.h"
+#include "watched_calls.h"
 
 namespace strandline::python {
 namespace {
@@ -55,6 +57,8 @@ void init_capture(nb::module_& m) {
   if (g_source == nullptr) {
     std::unique_ptr<CpythonSource> source = make_cpython_source(g_why_not_fast);
     g_source = source.get();
+    record::Tables& tables = record::recorder().tables();
+    g_source->remember_ids_of(tables.tracebacks, tables.generation);
     record::register_capture_source(std::move(source));
     record::set_language_runtime(reinterpret_cast<const void*>(&PyEval_GetFrame));
   }
@@ -70,6 +74,11 @@ void init_capture(nb::module_& m) {
   m.def(
       "capture_fallback", [] { return g_why_not_fast; },
       "Why stacks come from CPython's public API; empty when its frames are read.");
+  m.def(
+      "watch_call", [](nb::handle callable) { return watch_call(callable.ptr()); },
+      nb::arg("callable").none(), nb::sig("def watch_call(callable: object) -> bool"),
+      "Gathers one stack for all that a call of this function makes. False where it is not a "
+      "function of nanobind.");
   m.def("capture_counts", &capture_counts, "What each thread has captured.");
   m.def("native_capture", &native_capture,
         "What unwinds C++ stacks where no entry is open, and what tells their lines.");

@@ -14,10 +14,16 @@
 #include "native_walk.h"
 #include "strandline/core/error.h"
 #include "strandline/core/mutex.h"
+#include "strandline/record/binding_call.h"
 #include "strandline/record/frame_batch.h"
 #include "strandline/record/op_scope.h"
 
 namespace strandline::record {
+
+namespace detail {
+STRANDLINE_FAST_TLS constinit thread_local BindingCall t_call{};
+}
+
 namespace {
 
 constexpr std::size_t kMaxSources = 16;
@@ -91,6 +97,17 @@ TracebackId gather_language(TracebackTable& table) noexcept {
   return stack;
 }
 
+// The second and further times in one call of a binding, the stack is that of the first. One that
+// was gathered before the table was cleared reads as none, which is over with the call.
+TracebackId gather_in_call(TracebackTable& table) noexcept {
+  BindingCall& call = binding_call();
+  if (!call.is_running()) return gather_language(table);
+  if (call.table == &table && call.stack) return call.stack;
+  call.stack = gather_language(table);
+  call.table = &table;
+  return call.stack;
+}
+
 TracebackId gather_site(TracebackTable& table) noexcept {
   TracebackId site;
   first_source([&](CaptureSource& source, std::uint16_t index) {
@@ -142,7 +159,7 @@ TracebackId capture_traceback(TracebackTable& table, Stacks stacks) noexcept {
     case Stacks::none:
       return {};
     case Stacks::python:
-      return counted(gather_language(table));
+      return counted(gather_in_call(table));
     case Stacks::site:
       return counted(gather_site(table));
     case Stacks::native:

@@ -16,11 +16,6 @@ void sort_by_address(std::vector<LiveBlock>& blocks) {
 }  // namespace
 
 void LiveBlocks::add(const LiveBlock& block) {
-  if (by_address_.find(block.address) != nullptr) {
-    LiveBlock dropped;
-    remove(block.address, dropped);
-    ++double_allocs_;
-  }
   Index at = 0;
   if (free_entries_.empty()) {
     at = static_cast<Index>(entries_.size());
@@ -32,7 +27,15 @@ void LiveBlocks::add(const LiveBlock& block) {
     free_entries_.pop_back();
   }
   entries_[at] = Entry{.block = block, .order = ++order_};
-  by_address_[block.address] = at;
+  const std::size_t before = by_address_.size();
+  Index* listed = &by_address_[block.address];
+  if (by_address_.size() == before) {
+    LiveBlock dropped;
+    remove(block.address, dropped);
+    ++double_allocs_;
+    listed = &by_address_[block.address];
+  }
+  *listed = at;
   sums_[index(Measure::capacity)] += block.size;
   sums_[index(Measure::requested)] += block.requested;
 }

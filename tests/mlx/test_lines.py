@@ -32,6 +32,58 @@ def test_a_leaf_is_charged_to_its_construction(recorded):
     assert (told["op"], told["shape"]) == ("Array", [7, 50])
 
 
+def test_calls_at_one_line_reached_over_two_others_keep_their_own_stacks(recorded):
+    """One frame, left and entered again, whose call of MLX looks like the one before it."""
+    told = recorded("""
+        def inner():
+            return mx.full((64, 64), 2.0) + 1  #[inner]
+
+        def outer():
+            return inner()  #[outer]
+
+        kept = []
+        for _ in range(3):
+            kept.append(outer())  #[first]
+            kept.append(outer())  #[second]
+        mx.eval(kept)
+        mx.synchronize()
+        found = [lines(e) for e in live_events() if e["op"] in ("Add", "Full")]
+        tell(found=found)
+    """)
+    marks = told.marks
+    tail = [marks["outer"], marks["inner"]]
+    found = [stack for stack in told["found"] if stack[-2:] == tail]
+    assert len(found) == len(told["found"]) >= 6
+    assert found.count([marks["first"], *tail]) == found.count([marks["second"], *tail]) >= 3
+
+
+def test_nodes_of_a_call_that_calls_back_have_the_lines_of_the_code_that_made_them(recorded):
+    told = recorded("""
+        def make(x):
+            y = mx.exp(x)  #[exp]
+            return mx.sin(y).sum()  #[sin]
+
+        def both(x):
+            return mx.value_and_grad(make)(x)  #[grad]
+
+        kept = [mx.array([1.0] * 5000) + 0]
+        mx.eval(kept)
+        for _ in range(2):
+            kept += both(kept[0])  #[calling]
+        mx.eval(kept)
+        mx.synchronize()
+        events = [e for e in sl.get_memory_events() if e["action"].startswith("alloc")]
+        tell(exp=[lines(e) for e in events if e["op"] == "Exp"],
+             sin=[lines(e) for e in events if e["op"] == "Sin"],
+             cos=[lines(e) for e in events if e["op"] == "Cos"])
+    """)
+    marks = told.marks
+    outer = [marks["calling"], marks["grad"]]
+    assert told["exp"] and all(stack == [*outer, marks["exp"]] for stack in told["exp"])
+    assert all(stack == [*outer, marks["sin"]] for stack in told["sin"])
+    assert told["cos"] and all(stack == outer for stack in told["cos"])
+
+
 def test_a_donated_buffer_is_charged_to_the_array_that_has_it_now(recorded):
     told = recorded("""
         x = mx.ones((100, 100)) + 0  #[first]

@@ -182,3 +182,32 @@ def test_resolving_agrees_with_the_traceback_module():
     summary = traceback.extract_stack()[-1]
     frame = testing.capture()[-1]
     assert frame[2] == summary.lineno + 1
+
+
+def test_only_functions_of_nanobind_are_watched():
+    from strandline import _native
+
+    assert not any(_native.watch_call(other) for other in (len, print, 3, str, lambda: None))
+    assert _native.watch_call(testing.capture)
+    assert _native.watch_call(testing.capture), "twice is once"
+    captured, expected = testing.capture(), expected_stack()
+    assert captured == expected[-128:]
+
+
+def test_a_watched_call_from_a_recorded_program_has_the_stack_of_its_line(recording):
+    from strandline import _native
+
+    assert _native.watch_call(testing.note_alloc)
+
+    def inner(address):
+        testing.note_alloc("alloc_new", address, 64, 64)
+        return expected_stack()
+
+    expected = []
+    expected.append(inner(0x6000_0000_0000))
+    expected.append(inner(0x6000_0000_1000))
+    stacks = [event["traceback"] for event in sl.get_memory_events()]
+    assert [frame[:2] for frame in stacks[0]] == [frame[:2] for frame in stacks[1]]
+    for stack, seen in zip(stacks, expected, strict=True):
+        assert [frame[2] for frame in stack[:-1]] == [frame[2] for frame in seen[:-1]]
+    assert stacks[0][-2][2] + 1 == stacks[1][-2][2]

@@ -92,6 +92,11 @@ def capture_fallback() -> str:
     Why stacks come from CPython's public API; empty when its frames are read.
     """
 
+def watch_call(callable: object) -> bool:
+    """
+    Gathers one stack for all that a call of this function makes. False where it is not a function of nanobind.
+    """
+
 def capture_counts() -> list[dict[str, int]]:
     """What each thread has captured."""
 

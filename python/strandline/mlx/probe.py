@@ -36,3 +36,13 @@ def attach(core: types.ModuleType, adapter: _native.Adapter) -> None:
         adapter.attach()
     except RuntimeError as error:
         raise AdapterError(str(error)) from None
+    _watch_calls(core)
+
+
+def _watch_calls(core: types.ModuleType) -> None:
+    """Let all nodes that one call of MLX makes share one stack, gathered once."""
+    inside = [value for value in vars(core).values() if isinstance(value, types.ModuleType)]
+    for space in (core, *inside):
+        for value in list(vars(space).values()):
+            for callable in list(vars(value).values()) if isinstance(value, type) else [value]:
+                _native.watch_call(callable)

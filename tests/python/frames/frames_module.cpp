@@ -15,6 +15,7 @@ using namespace strandline;
 
 struct State {
   record::TracebackTable table{64ULL << 20};
+  std::atomic<std::uint32_t> generation{0};  // grows with every clear
   python::CpythonSource* source = nullptr;
   std::string why_not;
 };
@@ -51,6 +52,7 @@ PyObject* set_entry(PyObject*, PyObject* code) {
 
 PyObject* clear(PyObject*, PyObject*) {
   g_state->table.clear();
+  ++g_state->generation;
   Py_RETURN_NONE;
 }
 
@@ -74,6 +76,7 @@ PyMODINIT_FUNC PyInit_frames_module() {
   g_state = new State;
   std::unique_ptr<python::CpythonSource> source = python::make_cpython_source(g_state->why_not);
   g_state->source = source.get();
+  source->remember_ids_of(g_state->table, g_state->generation);
   record::register_capture_source(std::move(source));
   return PyModule_Create(&g_module);
 }
