@@ -147,11 +147,11 @@ void Recorder::SinkPump::skip_to_now() {
   recorder.delivered_ = recorder.ring_ != nullptr ? recorder.ring_->next_sequence() : 1;
 }
 
-Recorder::SinkPump::Pause::Pause(Recorder& recorder) {
+Recorder::SinkPump::Pause::Pause(Recorder& owner) {
   {
-    const LockGuard guard(recorder.mutex_);
+    const LockGuard guard(owner.mutex_);
     // In a forked child the pump's lock may be held by nobody.
-    if (!recorder.forked_.load(std::memory_order_relaxed)) pump_ = recorder.pump_;
+    if (!owner.forked_.load(std::memory_order_relaxed)) pump_ = owner.pump_;
   }
   if (pump_ == nullptr) return;
   lock_ = std::unique_lock(pump_->mutex);
@@ -162,9 +162,9 @@ Recorder::SinkPump::Pause::~Pause() {
   if (first_) pump_->serve_batch(*first_);
 }
 
-void Recorder::SinkPump::Pause::take_rest(Recorder& recorder) {
-  if (pump_ == nullptr || pump_->sinks.empty() || recorder.ring_ == nullptr) return;
-  first_ = pump_->take(recorder, SIZE_MAX);
+void Recorder::SinkPump::Pause::take_rest(Recorder& owner) {
+  if (pump_ == nullptr || pump_->sinks.empty() || owner.ring_ == nullptr) return;
+  first_ = pump_->take(owner, SIZE_MAX);
 }
 
 void Recorder::add_sink(std::shared_ptr<Sink> sink) {

@@ -71,14 +71,14 @@ struct Recorder::SinkPump {
 
 class Recorder::SinkPump::Pause {
  public:
-  explicit Pause(Recorder& recorder) STRANDLINE_EXCLUDES(recorder.mutex_);
+  explicit Pause(Recorder& owner) STRANDLINE_EXCLUDES(owner.mutex_);
   /// Hands on what was taken.
   ~Pause();
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
   /// Throws std::bad_alloc; nothing is taken then.
-  void take_rest(Recorder& recorder) STRANDLINE_REQUIRES(recorder.mutex_);
+  void take_rest(Recorder& owner) STRANDLINE_REQUIRES(owner.mutex_);
 
  private:
   SinkPump* pump_ = nullptr;
