@@ -62,24 +62,37 @@ void pause() noexcept {
 }  // namespace
 
 void StateLock::lock_word() noexcept {
-  if (t_lock_thread == 0) t_lock_thread = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (t_lock_thread == 0) {
+    t_lock_thread = kOwners * (g_threads.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
   if (word_.exchange(1, std::memory_order_acquire) != 0) lock_contended();
   const std::uint32_t me = t_lock_thread;
   // It is not this thread's: then the word would not have been asked for.
-  if (bias_.load(std::memory_order_relaxed) != kNobody) revoke_bias();
+  const std::uint32_t bias = bias_.load(std::memory_order_relaxed);
+  if (bias != kNobody) revoke_bias(bias);
   if (last_ != me) {
     last_ = me;
     streak_ = 0;
   } else if (++streak_ >= kStreak && has_barrier()) {
     streak_ = 0;
-    bias_.store(me, std::memory_order_relaxed);
+    give_bias();
   }
 }
 
-void StateLock::revoke_bias() noexcept {
+void StateLock::give_bias() noexcept {
+  for (std::uint32_t place = 0; place < kOwners; ++place) {
+    if (owners_[place] == 0) owners_[place] = t_lock_thread;
+    if (owners_[place] != t_lock_thread) continue;
+    bias_.store(t_lock_thread + place, std::memory_order_relaxed);
+    return;
+  }
+}
+
+void StateLock::revoke_bias(std::uint32_t bias) noexcept {
   bias_.store(kNobody, std::memory_order_seq_cst);
   barrier_on_all_cores();
-  for (int spin = 0; inside_.load(std::memory_order_acquire) != 0; ++spin) {
+  const std::atomic<std::uint32_t>& inside = inside_[bias % kOwners];
+  for (int spin = 0; inside.load(std::memory_order_acquire) != 0; ++spin) {
     if (spin < kSpins) {
       pause();
     } else {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
 
 namespace strandline::alloc {
 namespace {
@@ -73,6 +75,63 @@ TEST(StateLock, wakes_those_who_wait_for_a_biased_holder) {
   other.join();
   const StateGuard guard(lock);
   EXPECT_EQ(entered, 1);
+}
+
+// -- a thread interrupted between seeing its bias and saying that it is inside
+// ------------------------------------------------------------------------------------------
+
+constexpr std::uint64_t kStreakAndMore = 1'200;  // what another thread gets the bias by
+std::atomic<bool> g_is_interrupted{false};
+std::atomic<std::uint64_t> g_by_the_other{0};
+
+// Stays until the other thread has the bias; not forever, since the interrupted may hold the lock.
+void stay_for_a_streak(int) {
+  g_by_the_other = 0;
+  g_is_interrupted = true;
+  for (int i = 0; i < 3'000 && g_by_the_other.load() < kStreakAndMore; ++i) sched_yield();
+}
+
+TEST(StateLock, excludes_a_thread_that_was_interrupted_on_its_way_in) {
+  struct sigaction before = {};
+  struct sigaction stay = {};
+  stay.sa_handler = &stay_for_a_streak;
+  ASSERT_EQ(sigaction(SIGUSR1, &stay, &before), 0);
+  StateLock lock;
+  std::atomic<int> inside{0};
+  std::atomic<std::uint64_t> by_the_interrupted{0};
+  std::atomic<bool> stop{false};
+  std::thread interrupted([&] {
+    while (!stop) {
+      {
+        const StateGuard guard(lock);
+        inside.store(1, std::memory_order_relaxed);
+      }
+      by_the_interrupted.store(by_the_interrupted.load(std::memory_order_relaxed) + 1,
+                               std::memory_order_relaxed);
+    }
+  });
+  const auto enter_for = [&](int rounds) {
+    const StateGuard guard(lock);
+    inside.store(2);
+    for (int i = 0; i < rounds; ++i) {
+      if (inside.load() != 2) return false;
+    }
+    return true;
+  };
+  int met = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::uint64_t had = by_the_interrupted;
+    while (by_the_interrupted < had + kStreakAndMore) sched_yield();
+    g_is_interrupted = false;
+    pthread_kill(interrupted.native_handle(), SIGUSR1);
+    while (!g_is_interrupted) sched_yield();
+    for (std::uint64_t n = 0; n < kStreakAndMore; ++n, ++g_by_the_other) enter_for(0);
+    for (int n = 0; n < 5; ++n) met += enter_for(20'000) ? 0 : 1;  // while the other comes back
+  }
+  stop = true;
+  interrupted.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(met, 0);
 }
 
 TEST(StateLock, wakes_those_who_sleep) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stock MLX on the segment allocator: a program's values, what MLX says of its memory, the report."""
+"""The stock MLX on the segment allocator: values of a program, its memory figures, the report."""
 
 import pathlib
 import re

@@ -43,7 +43,9 @@ def test_small_and_large_requests_share_segments(allocator):
 def test_a_hard_limit_counts_segments(allocator):
     allocator.set_memory_limit(30 * MIB, hard=True)
     held = allocator.malloc(3 * MIB)
-    with pytest.raises(sl.OutOfMemoryError, match="largest hole of this stream and pool is 17825792"):
+    with pytest.raises(
+        sl.OutOfMemoryError, match="largest hole of this stream and pool is 17825792"
+    ):
         allocator.malloc(18 * MIB)
     assert allocator.malloc(17 * MIB).size == 17 * MIB
     held.free()
