@@ -207,7 +207,10 @@ def test_ctrl_c_during_an_evaluation_gives_report_and_snapshot(tmp_path):
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    try:
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
     assert process.returncode in (130, -signal.SIGINT)
     assert "KeyboardInterrupt" in errors and "held at the peak" in errors
     assert (tmp_path / "out.pickle").exists()
