@@ -32,6 +32,12 @@ std::vector<std::string> programs() {
     names.push_back(file.substr(0, file.size() - suffix.size()));
   }
   std::sort(names.begin(), names.end());
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // Reading the answers takes minutes there; what they are is told without a sanitizer.
+  constexpr std::size_t kOneIn = 12;
+  for (std::size_t i = 0; i * kOneIn < names.size(); ++i) names[i] = names[i * kOneIn];
+  names.resize((names.size() + kOneIn - 1) / kOneIn);
+#endif
   return names;
 }
 

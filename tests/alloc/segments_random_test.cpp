@@ -48,7 +48,8 @@ class SegmentsRandom : public testing::TestWithParam<Setting> {};
 
 TEST_P(SegmentsRandom, programs_agree_with_the_books) {
   const Setting& setting = GetParam();
-  const std::uint64_t all = random::operations_in_all(600'000, 6'000'000);
+  const std::uint64_t all =
+      random::operations_in_all(random::kSlowdown == 1 ? 600'000 : 150'000, 6'000'000);
   const std::uint64_t share = all / all_settings().size() + 1;
   const std::uint64_t first = random::number_from("STRANDLINE_RANDOM_SEED", 1);
   for (std::uint64_t done = 0, seed = first; done < share; done += kProgramLength, ++seed) {
