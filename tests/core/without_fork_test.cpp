@@ -91,6 +91,9 @@ TEST(WithoutFork, A_thread_may_fork_in_its_own_stretch) {
 }
 
 TEST(WithoutFork, Threads_that_fork_at_once_take_turns) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's own locks are lost in a child of two forks at once";
+#endif
   std::atomic<int> ended{0};
   const auto fork_some = [&] {
     for (int i = 0; i < 20; ++i) {
