@@ -69,8 +69,7 @@ inline std::string describe(const Operation& operation) {
 
 /// Strings for Kind::settings.
 inline constexpr std::string_view kSettings[] = {
-    "max_split_size_mb:default,roundup_power2_divisions:default,garbage_collection_threshold:"
-    "default",
+    "max_split_size_mb:default,garbage_collection_threshold:default",
     "max_split_size_mb:default",
     "max_split_size_mb:24",
     "max_split_size_mb:32,max_non_split_rounding_mb:24",
