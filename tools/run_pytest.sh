@@ -15,6 +15,11 @@ if [[ ${#folders[@]} -eq 0 ]]; then
   exit 0
 fi
 status=0
-build/venv/bin/python -m pytest -q -n "${JOBS:-$(nproc)}" "$@" "${folders[@]}" || status=$?
+# A shell without job control starts what runs in its background with Ctrl-C ignored, and a program
+# keeps that: the tests that interrupt programs would wait for ever.
+build/venv/bin/python -c '
+import signal, sys, pytest
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(pytest.main(sys.argv[1:]))' -q -n "${JOBS:-$(nproc)}" "$@" "${folders[@]}" || status=$?
 [[ $status -eq 5 ]] && { echo "pytest: no test of this kind"; exit 0; }
 exit "$status"

@@ -207,6 +207,8 @@ def test_a_watched_call_from_a_recorded_program_has_the_stack_of_its_line(record
     expected.append(inner(0x6000_0000_0000))
     expected.append(inner(0x6000_0000_1000))
     stacks = [event["traceback"] for event in sl.get_memory_events()]
+    for address in (0x6000_0000_0000, 0x6000_0000_1000):
+        testing.note_free("free_to_device", address)
     assert [frame[:2] for frame in stacks[0]] == [frame[:2] for frame in stacks[1]]
     for stack, seen in zip(stacks, expected, strict=True):
         assert [frame[2] for frame in stack[:-1]] == [frame[2] for frame in seen[:-1]]
