@@ -218,7 +218,10 @@ void use_everything_in_a_forked_child() {
 }
 
 TEST_F(RecorderTest, IsOffInAForkedChildAndCountsTheForkWhileThreadsRecord) {
-  constexpr int kForks = kSanitized ? 5 : 20;
+  if (kSanitized) {
+    GTEST_SKIP() << "the sanitizers of g++ 12 leave their own locks to the child as they are";
+  }
+  constexpr int kForks = 20;
   start(1'000);
   const std::uint64_t forks_before = recorder().counters().forks;
   std::atomic<bool> done{false};
