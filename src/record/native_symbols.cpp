@@ -26,9 +26,8 @@
 namespace strandline::record {
 namespace {
 
-// Held while the dynamic loader is asked for an address or a library, not for the cache alone: a
-// fork waits for it, and so finds no thread of ours in the loader, whose locks the C library would
-// leave to the child as they are.
+// Held while an address is looked up, not for the cache alone: a fork waits for it, and so finds no
+// thread in dl_iterate_phdr, whose lock the C library would leave to the child as it is.
 constinit Mutex g_symbol_mutex;
 
 std::string demangled(const char* name) {

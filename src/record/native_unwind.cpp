@@ -10,7 +10,6 @@
 #include <execinfo.h>
 #include <link.h>
 
-#include "fork.h"
 #include "native_walk.h"
 #include "strandline/core/without_fork.h"
 
@@ -25,7 +24,7 @@ struct Unwinder {
 };
 
 Unwinder find_unwinder() noexcept {
-  const LockGuard guard(symbol_mutex());
+  const WithoutFork stay;
   for (const char* library : {"libunwind.so.8", "libunwind.so"}) {
     void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) continue;
@@ -105,7 +104,7 @@ void unwind_all(const void* frame, ReturnAddresses& addresses) noexcept {
 void set_language_runtime(const void* address_in_it) noexcept {
   ModuleSearch search{.address = reinterpret_cast<std::uintptr_t>(address_in_it)};
   {
-    const LockGuard guard(symbol_mutex());
+    const WithoutFork stay;
     dl_iterate_phdr(&visit_module, &search);
   }
   g_runtime_begin.store(search.begin, std::memory_order_relaxed);
@@ -117,7 +116,7 @@ const char* native_unwinder() noexcept {
 }
 
 bool pin_module(std::uintptr_t address) noexcept {
-  const LockGuard guard(symbol_mutex());
+  const WithoutFork stay;
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(address), &info) == 0) return false;
   // The program itself cannot be opened by its name, and is never unloaded.
