@@ -24,6 +24,7 @@ SYSTEM_NEEDS=(
   "header:zlib.h|zlib1g-dev" "header:zstd.h|libzstd-dev"
   "header:nlohmann/json.hpp|nlohmann-json3-dev" "header:gtest/gtest.h|libgtest-dev"
   "header:gmock/gmock.h|libgmock-dev" "header:benchmark/benchmark.h|libbenchmark-dev"
+  "library:libopenblas.so.0|libopenblas0-pthread"
 )
 LINT_NEEDS=("command:clang++|clang" "command:clang-tidy|clang-tidy" "fuzzer:|libclang-rt-dev")
 BENCH_NEEDS=("command:valgrind|valgrind" "header:mimalloc.h|libmimalloc-dev")
@@ -31,9 +32,10 @@ BENCH_NEEDS=("command:valgrind|valgrind" "header:mimalloc.h|libmimalloc-dev")
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-present() {  # present command:NAME | header:PATH | fuzzer:
+present() {  # present command:NAME | header:PATH | library:NAME | fuzzer:
   case $1 in
     command:*) command -v "${1#command:}" >/dev/null ;;
+    library:*) PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -F "${1#library:} " >/dev/null ;;
     header:*) [[ -e /usr/include/${1#header:} || -e /usr/local/include/${1#header:} ]] ;;
     fuzzer:)
       [[ -n $(find "$(clang++ -print-resource-dir 2>/dev/null)" -name 'libclang_rt.fuzzer*' \
@@ -66,7 +68,7 @@ install_system() {
   for need in "$@"; do
     present "${need%%|*}" && continue
     # Without apt a header may lie where only find_package looks; CMake says so if it does not.
-    [[ $need == header:* ]] && ! command -v apt-get >/dev/null && continue
+    [[ $need == header:* || $need == library:* ]] && ! command -v apt-get >/dev/null && continue
     missing+=("${need#*|}")
   done
   [[ ${#missing[@]} -eq 0 ]] || apt_install "${missing[@]}"

@@ -141,7 +141,7 @@ void Core::run_body(const TaskPtr& task, AsyncErrorPtr& error) {
         "an address that cannot be reached", "memory that is the device's to use"));
   }
   if (task->expand && runs) task->expand(*task);
-  const std::function<void()> body = std::exchange(operation.work.body, nullptr);
+  std::function<void()> body = std::exchange(operation.work.body, nullptr);
   if (!body) return;
   const bool is_work = operation.is_work();
   if (is_work) gate.note(Call::run);
@@ -152,6 +152,7 @@ void Core::run_body(const TaskPtr& task, AsyncErrorPtr& error) {
   } catch (...) {
     error = device::current_error(operation.work.name, task->stream);
   }
+  body = nullptr;  // what it kept may give memory back to the device
   mutex.lock();
 }
 

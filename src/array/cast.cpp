@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "array/cast.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "array/kernels/chunk.h"
+
+namespace strandline::array {
+namespace {
+
+template <typename T>
+void gather_as(const std::byte* from, std::int64_t stride, std::byte* to,
+               std::size_t count) noexcept {
+  const T* in = reinterpret_cast<const T*>(from);
+  T* out = reinterpret_cast<T*>(to);
+  if (stride == 0) {
+    std::fill_n(out, count, *in);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) out[i] = in[static_cast<std::int64_t>(i) * stride];
+}
+
+template <typename T>
+void scatter_as(const std::byte* from, std::byte* to, std::int64_t stride,
+                std::size_t count) noexcept {
+  const T* in = reinterpret_cast<const T*>(from);
+  T* out = reinterpret_cast<T*>(to);
+  for (std::size_t i = 0; i < count; ++i) out[static_cast<std::int64_t>(i) * stride] = in[i];
+}
+
+// What does not fit an integer type has no value in C++; here it saturates, and NaN is 0.
+template <typename To, typename From>
+To convert(From value) noexcept {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From{0};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr auto kHigh = static_cast<From>(std::numeric_limits<To>::max());
+    if (!(value > kLow)) return value == value ? std::numeric_limits<To>::min() : To{0};
+    if (value >= kHigh) return std::numeric_limits<To>::max();
+    return static_cast<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+template <typename From, typename To>
+void cast_run(const void* from, void* to, std::size_t count) noexcept {
+  const From* in = static_cast<const From*>(from);
+  To* out = static_cast<To*>(to);
+  for (std::size_t i = 0; i < count; ++i) out[i] = convert<To>(in[i]);
+}
+
+template <typename From>
+void cast_from(const void* from, Dtype to_dtype, void* to, std::size_t count) noexcept {
+  switch (to_dtype) {
+    case Dtype::bool_:
+      return cast_run<From, bool>(from, to, count);
+    case Dtype::uint8:
+      return cast_run<From, std::uint8_t>(from, to, count);
+    case Dtype::uint32:
+      return cast_run<From, std::uint32_t>(from, to, count);
+    case Dtype::int32:
+      return cast_run<From, std::int32_t>(from, to, count);
+    case Dtype::int64:
+      return cast_run<From, std::int64_t>(from, to, count);
+    case Dtype::float32:
+      return cast_run<From, float>(from, to, count);
+    default:
+      return cast_run<From, double>(from, to, count);
+  }
+}
+
+template <typename Half>
+void widen(const void* from, float* to, std::size_t count) noexcept {
+  const Half* in = static_cast<const Half*>(from);
+  for (std::size_t i = 0; i < count; ++i) to[i] = to_float(in[i]);
+}
+
+void narrow(const float* from, Dtype to_dtype, void* to, std::size_t count) noexcept {
+  if (to_dtype == Dtype::float16) {
+    Float16* out = static_cast<Float16*>(to);
+    for (std::size_t i = 0; i < count; ++i) out[i] = to_float16(from[i]);
+  } else {
+    BFloat16* out = static_cast<BFloat16*>(to);
+    for (std::size_t i = 0; i < count; ++i) out[i] = to_bfloat16(from[i]);
+  }
+}
+
+bool is_half(Dtype dtype) noexcept {
+  return dtype == Dtype::float16 || dtype == Dtype::bfloat16;
+}
+
+void cast_full(Dtype from_dtype, const void* from, Dtype to_dtype, void* to,
+               std::size_t count) noexcept {
+  switch (from_dtype) {
+    case Dtype::bool_:
+    case Dtype::uint8:
+      return cast_from<std::uint8_t>(from, to_dtype, to, count);
+    case Dtype::uint32:
+      return cast_from<std::uint32_t>(from, to_dtype, to, count);
+    case Dtype::int32:
+      return cast_from<std::int32_t>(from, to_dtype, to, count);
+    case Dtype::int64:
+      return cast_from<std::int64_t>(from, to_dtype, to, count);
+    case Dtype::float32:
+      return cast_from<float>(from, to_dtype, to, count);
+    default:
+      return cast_from<double>(from, to_dtype, to, count);
+  }
+}
+
+// By way of float32, a chunk at a time.
+void cast_half(Dtype from_dtype, const std::byte* from, Dtype to_dtype, std::byte* to,
+               std::size_t count) noexcept {
+  std::array<float, kChunk> middle;
+  const std::size_t from_bytes = dtype_size_bytes(from_dtype);
+  const std::size_t to_bytes = dtype_size_bytes(to_dtype);
+  for (std::size_t done = 0; done < count; done += kChunk) {
+    const std::size_t part = std::min(kChunk, count - done);
+    const std::byte* in = from + done * from_bytes;
+    std::byte* out = to + done * to_bytes;
+    if (from_dtype == Dtype::float16) {
+      widen<Float16>(in, middle.data(), part);
+    } else if (from_dtype == Dtype::bfloat16) {
+      widen<BFloat16>(in, middle.data(), part);
+    } else {
+      cast_full(from_dtype, in, Dtype::float32, middle.data(), part);
+    }
+    if (is_half(to_dtype)) {
+      narrow(middle.data(), to_dtype, out, part);
+    } else {
+      cast_full(Dtype::float32, middle.data(), to_dtype, out, part);
+    }
+  }
+}
+
+}  // namespace
+
+void gather(std::size_t item_bytes, const std::byte* from, std::int64_t stride, std::byte* to,
+            std::size_t count) noexcept {
+  if (stride == 1) {
+    std::memcpy(to, from, count * item_bytes);
+    return;
+  }
+  switch (item_bytes) {
+    case 1:
+      return gather_as<std::uint8_t>(from, stride, to, count);
+    case 2:
+      return gather_as<std::uint16_t>(from, stride, to, count);
+    case 4:
+      return gather_as<std::uint32_t>(from, stride, to, count);
+    default:
+      return gather_as<std::uint64_t>(from, stride, to, count);
+  }
+}
+
+void scatter(std::size_t item_bytes, const std::byte* from, std::byte* to, std::int64_t stride,
+             std::size_t count) noexcept {
+  if (stride == 1) {
+    std::memcpy(to, from, count * item_bytes);
+    return;
+  }
+  switch (item_bytes) {
+    case 1:
+      return scatter_as<std::uint8_t>(from, to, stride, count);
+    case 2:
+      return scatter_as<std::uint16_t>(from, to, stride, count);
+    case 4:
+      return scatter_as<std::uint32_t>(from, to, stride, count);
+    default:
+      return scatter_as<std::uint64_t>(from, to, stride, count);
+  }
+}
+
+void cast_elements(Dtype from_dtype, const void* from, Dtype to_dtype, void* to,
+                   std::size_t count) noexcept {
+  if (from_dtype == to_dtype) {
+    std::memcpy(to, from, count * dtype_size_bytes(from_dtype));
+  } else if (is_half(from_dtype) || is_half(to_dtype)) {
+    cast_half(from_dtype, static_cast<const std::byte*>(from), to_dtype,
+              static_cast<std::byte*>(to), count);
+  } else {
+    cast_full(from_dtype, from, to_dtype, to, count);
+  }
+}
+
+}  // namespace strandline::array

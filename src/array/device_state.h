@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What handles of devices and streams point to, and the points on streams that arrays wait for.
+//
+//   queued_tasks = tasks handed to the device − tasks that have run or been dropped
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "strandline/array/device.h"
+#include "strandline/core/mutex.h"
+
+namespace strandline::array {
+
+/// A point on a stream, reached when all that was queued before it has run.
+struct Completion {
+  explicit Completion(std::shared_ptr<StreamState> on);
+  ~Completion();
+  Completion(const Completion&) = delete;
+  Completion& operator=(const Completion&) = delete;
+
+  /// The point is behind what has been queued on the stream so far.
+  void record();
+  bool is_done() const;
+  /// Throws what made work before the point fail, once.
+  void wait() const;
+
+  std::shared_ptr<StreamState> stream;
+  device::DeviceEventId event;
+};
+
+struct StreamState;
+
+struct DeviceState : std::enable_shared_from_this<DeviceState> {
+  DeviceState(std::shared_ptr<device::Device> port_device,
+              std::shared_ptr<alloc::Allocator> given_allocator);
+  DeviceState(const DeviceState&) = delete;
+  DeviceState& operator=(const DeviceState&) = delete;
+  ~DeviceState();
+
+  alloc::Allocator& allocator() const;
+  std::shared_ptr<StreamState> default_stream() STRANDLINE_EXCLUDES(mutex);
+
+  /// Called after each op by the evaluating thread: waits for the oldest work while too much is
+  /// queued, or while active memory exceeds the allocator's limit and work is queued.
+  void press_back(StreamState& stream, std::uint32_t max_tasks) STRANDLINE_EXCLUDES(mutex);
+
+  std::shared_ptr<device::Device> port;
+  std::shared_ptr<alloc::Allocator> own_allocator;  ///< null: the process's default
+  std::string name;
+  std::atomic<std::uint64_t> queued_tasks{0};
+  Mutex mutex;
+  std::weak_ptr<StreamState> default_ STRANDLINE_GUARDED_BY(mutex);
+  /// Points behind every few tasks, oldest first; those that are reached leave.
+  std::deque<device::DeviceEventId> points STRANDLINE_GUARDED_BY(mutex);
+
+ private:
+  void mark(StreamState& stream) STRANDLINE_EXCLUDES(mutex);
+  bool wait_for_oldest() STRANDLINE_EXCLUDES(mutex);
+};
+
+struct StreamState {
+  std::shared_ptr<DeviceState> device;
+  StreamId id{};
+  bool is_default = false;
+  std::atomic<bool> is_closed{false};
+  std::atomic<std::uint32_t> tasks_since_point{0};
+
+  StreamState(std::shared_ptr<DeviceState> on, StreamId stream, bool default_stream)
+      : device(std::move(on)), id(stream), is_default(default_stream) {}
+  StreamState(const StreamState&) = delete;
+  StreamState& operator=(const StreamState&) = delete;
+  ~StreamState();
+
+  device::Streams& port() const { return device->port->streams(); }
+  /// InvalidArgument, naming `function`, when it was closed.
+  void check_open(const char* function) const;
+};
+
+}  // namespace strandline::array

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and reductions as nodes.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "array/kernels/kernels.h"
+#include "array/primitives.h"
+#include "strandline/array/operations.h"
+#include "strandline/core/error.h"
+
+namespace strandline::array {
+namespace {
+
+std::vector<std::size_t> folded_axes(const char* function, const Array& a, const Axes& axes) {
+  std::vector<std::size_t> folded;
+  if (!axes) {
+    for (std::size_t i = 0; i < a.ndim(); ++i) folded.push_back(i);
+    return folded;
+  }
+  for (const int axis : *axes) folded.push_back(normal_axis(function, axis, a.ndim()));
+  std::sort(folded.begin(), folded.end());
+  if (const auto twice = std::adjacent_find(folded.begin(), folded.end()); twice != folded.end()) {
+    throw InvalidArgument(
+        error_message(function, "axes", fmt::format("axis {} twice", *twice), "each axis once"));
+  }
+  return folded;
+}
+
+// With the folded axes as extents of 1.
+Array with_axes(const Array& reduced, const Shape& shape, const std::vector<std::size_t>& folded,
+                KeepDims keep) {
+  if (keep == KeepDims::no) return reduced;
+  Shape kept = shape;
+  for (const std::size_t axis : folded) kept[axis] = 1;
+  return reshape(reduced, kept);
+}
+
+Array reduce(const char* function, ReduceOp op, const Array& a, const Axes& axes, KeepDims keep) {
+  const std::vector<std::size_t> folded = folded_axes(function, a, axes);
+  const bool needs_elements = op == ReduceOp::maximum || op == ReduceOp::minimum;
+  Shape shape;
+  for (std::size_t i = 0; i < a.ndim(); ++i) {
+    const bool is_folded = std::binary_search(folded.begin(), folded.end(), i);
+    if (!is_folded) shape.push_back(a.shape()[i]);
+    if (is_folded && needs_elements && a.shape()[i] == 0) {
+      throw InvalidArgument(error_message(function, "array", "shape " + shape_text(a.shape()),
+                                          fmt::format("elements along axis {}", i)));
+    }
+  }
+  if (folded.empty()) return a;
+  return with_axes(make_node<Reduce>(shape, a.dtype(), {a}, op, folded), a.shape(), folded, keep);
+}
+
+Array arg_reduce(const char* function, ReduceOp op, const Array& a, std::optional<int> axis,
+                 KeepDims keep) {
+  const Array line = axis ? a : flatten(a);
+  const std::size_t along = axis ? normal_axis(function, *axis, a.ndim()) : 0;
+  if (line.shape()[along] == 0) {
+    throw InvalidArgument(error_message(function, "array", "shape " + shape_text(a.shape()),
+                                        "elements along the axis"));
+  }
+  Shape shape = line.shape();
+  shape.erase(along);
+  const Array best = make_node<ArgReduce>(shape, Dtype::uint32, {line}, op, along);
+  if (keep == KeepDims::no) return best;
+  return axis ? expand_dims(best, {static_cast<int>(along)}) : reshape(best, Shape(a.ndim(), 1));
+}
+
+// What is folded as if along the last axis alone: the others first, then the folded ones as one.
+bool is_last_axis(const Array& a, const std::vector<std::size_t>& folded) {
+  return folded.size() == 1 && folded[0] + 1 == a.ndim();
+}
+
+std::uint64_t folded_count(const Array& a, const std::vector<std::size_t>& folded) {
+  std::uint64_t count = 1;
+  for (const std::size_t axis : folded) count *= static_cast<std::uint64_t>(a.shape()[axis]);
+  return count;
+}
+
+[[noreturn]] void throw_matmul(const Array& a, const Array& b) {
+  throw InvalidArgument(error_message(
+      "matmul", "shapes", fmt::format("{} and {}", shape_text(a.shape()), shape_text(b.shape())),
+      "at least one axis each, and as many columns on the left as rows on the right"));
+}
+
+}  // namespace
+
+Array matmul(const Array& a, const Array& b) {
+  if (a.ndim() == 0 || b.ndim() == 0) throw_matmul(a, b);
+  Dtype dtype = promote(a.dtype(), b.dtype());
+  if (dtype == Dtype::bool_) dtype = Dtype::int32;
+  Array left = astype(a, dtype);
+  Array right = astype(b, dtype);
+  if (a.ndim() == 1) left = expand_dims(left, {0});
+  if (b.ndim() == 1) right = expand_dims(right, {1});
+  if (left.shape(-1) != right.shape(-2)) throw_matmul(a, b);
+  Shape left_batch = left.shape();
+  Shape right_batch = right.shape();
+  for (int i = 0; i < 2; ++i) {
+    left_batch.erase(left_batch.size() - 1);
+    right_batch.erase(right_batch.size() - 1);
+  }
+  const Shape batch = broadcast_shapes("matmul", left_batch, right_batch);
+  const auto with_batch = [&](const Array& matrix) {
+    Shape shape = batch;
+    shape.push_back(matrix.shape(-2));
+    shape.push_back(matrix.shape(-1));
+    return broadcast_to(matrix, shape);
+  };
+  Shape shape = batch;
+  shape.push_back(left.shape(-2));
+  shape.push_back(right.shape(-1));
+  const Array product = make_node<Matmul>(shape, dtype, {with_batch(left), with_batch(right)});
+  if (a.ndim() == 1 && b.ndim() == 1) return squeeze(product, Axes{{-2, -1}});
+  if (a.ndim() == 1) return squeeze(product, Axes{{-2}});
+  return b.ndim() == 1 ? squeeze(product, Axes{{-1}}) : product;
+}
+
+std::string matmul_library() {
+  return matmul_backend();
+}
+
+Array sum(const Array& a, const Axes& axes, KeepDims keep) {
+  const Array counted = a.dtype() == Dtype::bool_ ? astype(a, Dtype::int32) : a;
+  return reduce("sum", ReduceOp::sum, counted, axes, keep);
+}
+
+Array prod(const Array& a, const Axes& axes, KeepDims keep) {
+  const Array counted = a.dtype() == Dtype::bool_ ? astype(a, Dtype::int32) : a;
+  return reduce("prod", ReduceOp::product, counted, axes, keep);
+}
+
+Array mean(const Array& a, const Axes& axes, KeepDims keep) {
+  const Array real = astype(a, at_least_float(a.dtype()));
+  const auto count = static_cast<double>(folded_count(a, folded_axes("mean", a, axes)));
+  return multiply(sum(real, axes, keep), scalar(1.0 / count, real.dtype()));
+}
+
+Array var(const Array& a, const Axes& axes, KeepDims keep, int ddof) {
+  const Array real = astype(a, at_least_float(a.dtype()));
+  const auto count = static_cast<double>(folded_count(a, folded_axes("var", a, axes)));
+  const Array off = square(subtract(real, mean(real, axes, KeepDims::yes)));
+  return multiply(sum(off, axes, keep), scalar(1.0 / (count - ddof), real.dtype()));
+}
+
+Array max(const Array& a, const Axes& axes, KeepDims keep) {
+  return reduce("max", ReduceOp::maximum, a, axes, keep);
+}
+Array min(const Array& a, const Axes& axes, KeepDims keep) {
+  return reduce("min", ReduceOp::minimum, a, axes, keep);
+}
+Array argmax(const Array& a, std::optional<int> axis, KeepDims keep) {
+  return arg_reduce("argmax", ReduceOp::maximum, a, axis, keep);
+}
+Array argmin(const Array& a, std::optional<int> axis, KeepDims keep) {
+  return arg_reduce("argmin", ReduceOp::minimum, a, axis, keep);
+}
+
+Array logsumexp(const Array& a, const Axes& axes, KeepDims keep) {
+  const Array real = astype(a, at_least_float(a.dtype()));
+  const std::vector<std::size_t> folded = folded_axes("logsumexp", real, axes);
+  if (folded.empty()) return real;
+  if (is_last_axis(real, folded) && real.shape(-1) > 0) {
+    Shape shape = real.shape();
+    shape.erase(shape.size() - 1);
+    return with_axes(make_node<LogSumExp>(shape, real.dtype(), {real}), real.shape(), folded, keep);
+  }
+  const Array highest = stop_gradient(max(real, axes, KeepDims::yes));
+  const Array total = log(sum(exp(subtract(real, highest)), axes, KeepDims::yes));
+  Shape shape;
+  for (std::size_t i = 0; i < real.ndim(); ++i) {
+    if (!std::binary_search(folded.begin(), folded.end(), i)) shape.push_back(real.shape()[i]);
+  }
+  const Array result = add(total, highest);
+  return keep == KeepDims::yes ? result : reshape(result, shape);
+}
+
+Array softmax(const Array& a, const Axes& axes) {
+  const Array real = astype(a, at_least_float(a.dtype()));
+  const std::vector<std::size_t> folded = folded_axes("softmax", real, axes);
+  if (folded.empty()) return ones_like(real);
+  if (is_last_axis(real, folded)) return make_node<Softmax>(real.shape(), real.dtype(), {real});
+  const Array highest = stop_gradient(max(real, axes, KeepDims::yes));
+  const Array scaled = exp(subtract(real, highest));
+  return divide(scaled, sum(scaled, axes, KeepDims::yes));
+}
+
+}  // namespace strandline::array
