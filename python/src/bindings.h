@@ -37,6 +37,7 @@ void init_allocators(nb::module_& m);
 void init_settings(nb::module_& m);
 void init_sim(nb::module_& m);
 void init_columns(nb::module_& m);
+void init_array(nb::module_& m);
 void init_testing(nb::module_& m);
 
 /// A snapshot file that columns handed out keep alive.

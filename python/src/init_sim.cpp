@@ -117,7 +117,7 @@ MemoryBuffer* allocate(const SimMachine& self, std::uint64_t bytes, std::uint64_
   }
 }
 
-nb::typed<nb::dict, nb::str, int> counters(const SimMachine& machine) {
+nb::typed<nb::dict, nb::str, int> call_counters(const SimMachine& machine) {
   const device::CallCounts counts = machine->device().counts();
   nb::typed<nb::dict, nb::str, int> result;
   for (std::size_t i = 0; i < device::kCallCount; ++i) {
@@ -178,7 +178,7 @@ void init_sim(nb::module_& m) {
       .def_prop_ro("poisoned_bytes", [](const SimMachine& s) { return s->poisoned_bytes(); })
       .def_prop_ro(
           "now_ns", [](const SimMachine& s) { return s->now_ns(); }, "The host's virtual time.")
-      .def("counters", &counters, "Calls made by kind, waits, refused frees, lost errors.")
+      .def("counters", &call_counters, "Calls made by kind, waits, refused frees, lost errors.")
       .def("add_fault", &add_fault, nb::arg("call"), nb::arg("nth"), nb::arg("repeat"),
            nb::arg("error"), "The n-th call of a kind from now on fails.")
       .def("clear_faults", [](const SimMachine& s) { s->clear_faults(); })

@@ -22,6 +22,7 @@ NB_MODULE(_native, m) {
   init_memory(m);
   init_sim(m);
   init_allocators(m);
+  init_array(m);
   init_settings(m);
   init_columns(m);
   init_testing(m);

@@ -103,10 +103,12 @@ class memory_phase(contextlib.ContextDecorator):  # noqa: N801  used like a func
 def annotate(array: object, label: Label) -> bool:
     """Label one array, or the live block at an address, for its whole life.
 
-    ``array`` is an mlx array, evaluated or not, or an address. False when the recorder knows no
-    such array or block, as for one made before recording was possible.
+    ``array`` is an mlx array or one of `strandline.array`, evaluated or not, or an address. False
+    when the recorder knows no such array or block, as for one made before recording was possible.
     """
     text = _arguments.label_text("annotate", label)
+    if isinstance(array, _native.array.Array):
+        return _native.array.label(array, text)
     if isinstance(array, int) and not isinstance(array, bool):
         return _native.annotate(_address("annotate", array), text)
     key = _mlx_key(array)

@@ -71,12 +71,16 @@ void throw_unmade(const Descriptor& node) {
 // -- making ---------------------------------------------------------------------------------------
 
 Array::Array(const void* values, const Shape& shape, Dtype dtype, const Device& device)
-    : Array(make_leaf(shape, dtype, device)) {
-  if (node_->size == 0) return;
-  std::memcpy(bytes_of(*this), values, node_->nbytes());
-  const Storage& storage = *node_->data->storage;
-  device.port().memory().note_host_write(
-      {storage.slice.address, node_->nbytes(), storage.slice.buffer});
+    : Array(converted(values, dtype, shape, dtype, device)) {}
+
+Array Array::converted(const void* values, Dtype from, const Shape& shape, Dtype dtype,
+                       const Device& device) {
+  Array leaf = make_leaf(shape, dtype, device);
+  const Descriptor& node = leaf.descriptor();
+  if (node.size == 0) return leaf;
+  cast_elements(from, values, dtype, bytes_of(leaf), node.size);
+  device.port().memory().note_host_write(slice_of(leaf));
+  return leaf;
 }
 
 const void* Array::checked_values(const void* values, std::size_t count, const Shape& shape) {

@@ -64,26 +64,7 @@ Dtype at_least_integer(Dtype dtype) noexcept {
 // -- making ---------------------------------------------------------------------------------------
 
 Array scalar(double value, Dtype dtype) {
-  switch (dtype) {
-    case Dtype::bool_:
-      return Array(value != 0);
-    case Dtype::uint8:
-      return Array(static_cast<std::uint8_t>(value));
-    case Dtype::uint32:
-      return Array(static_cast<std::uint32_t>(value));
-    case Dtype::int32:
-      return Array(static_cast<std::int32_t>(value));
-    case Dtype::int64:
-      return Array(static_cast<std::int64_t>(value));
-    case Dtype::float16:
-      return Array(to_float16(static_cast<float>(value)));
-    case Dtype::bfloat16:
-      return Array(to_bfloat16(static_cast<float>(value)));
-    case Dtype::float32:
-      return Array(static_cast<float>(value));
-    default:
-      return astype(Array(value), dtype);
-  }
+  return Array::converted(&value, Dtype::float64, {}, dtype);
 }
 
 Array full(const Shape& shape, const Array& value, Dtype dtype) {

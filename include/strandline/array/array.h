@@ -47,6 +47,9 @@ class STRANDLINE_API Array {
   template <Element T>
   Array(std::initializer_list<T> values, const Shape& shape)
       : Array(checked_values(values.begin(), values.size(), shape), shape, kDtypeOf<T>) {}
+  /// A leaf with `values` of `from` converted to `dtype`.
+  static Array converted(const void* values, Dtype from, const Shape& shape, Dtype dtype,
+                         const Device& device = current_stream().device());
   /// A leaf over memory of the caller, given back by `deleter` exactly once: when the last array
   /// that shares it is gone, or at once when the device cannot wrap it and a copy was made.
   static Array wrap(void* memory, const Shape& shape, Dtype dtype,

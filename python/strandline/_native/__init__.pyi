@@ -6,7 +6,7 @@ from typing import Annotated
 
 from numpy.typing import NDArray
 
-from strandline._native import memory as memory, sim as sim, testing as testing
+from strandline._native import array as array, memory as memory, sim as sim, testing as testing
 
 version: str = ...
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topic: arrays, the submodule strandline._native.array: the class, dtypes, and arrays from and to
+// Python's values. What it offers is re-exported by strandline.array as it is, so arguments are
+// checked here.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "array_topics.h"
+#include "array_values.h"
+#include "bindings.h"
+#include "strandline/array/descriptor.h"
+#include "strandline/array/primitive.h"
+#include "strandline/core/error.h"
+
+namespace strandline::python {
+namespace {
+
+using array::Array;
+using array::Dtype;
+
+nb::object item_object(const Array& a) {
+  if (a.size() != 1) {
+    throw InvalidArgument(
+        error_message("item", "array", std::to_string(a.size()) + " elements", "one element"));
+  }
+  {
+    const ReleasedForWait released;
+    a.eval();
+  }
+  if (a.dtype() == Dtype::bool_) return nb::bool_(a.item<std::uint8_t>() != 0);
+  if (array::is_floating(a.dtype())) return nb::float_(a.item<double>());
+  return nb::int_(a.item<std::int64_t>());
+}
+
+template <typename T, typename Make>
+nb::object nested(const T*& next, const array::Shape& shape, std::size_t axis, const Make& make) {
+  if (axis == shape.size()) return make(*next++);
+  nb::list list;
+  for (std::int64_t i = 0; i < shape[axis]; ++i) {
+    list.append(nested(next, shape, axis + 1, make));
+  }
+  return list;
+}
+
+nb::object tolist(const Array& a) {
+  {
+    const ReleasedForWait released;
+    a.eval();
+  }
+  if (array::is_floating(a.dtype())) {
+    const auto values = a.values<double>();
+    const double* next = values.data();
+    return nested(next, a.shape(), 0, [](double value) { return nb::float_(value); });
+  }
+  const auto values = a.values<std::int64_t>();
+  const std::int64_t* next = values.data();
+  if (a.dtype() == Dtype::bool_) {
+    return nested(next, a.shape(), 0, [](auto value) { return nb::bool_(value != 0); });
+  }
+  return nested(next, a.shape(), 0, [](auto value) { return nb::int_(value); });
+}
+
+std::string text_of(nb::handle self) {
+  const Array& a = nb::cast<const Array&>(self);
+  const std::string values = nb::cast<std::string>(nb::repr(tolist(a)));
+  return "array(" + values + ", dtype=" + std::string(array::dtype_name(a.dtype())) + ")";
+}
+
+std::int64_t length_of(const Array& a) {
+  if (a.ndim() == 0) {
+    throw TypeMismatch(error_message("len", "array", "a scalar", "an array with axes"));
+  }
+  return a.shape()[0];
+}
+
+const char* status_name(const Array& a) {
+  switch (a.status()) {
+    case array::Status::unscheduled:
+      return "unscheduled";
+    case array::Status::evaluated:
+      return "evaluated";
+    case array::Status::available:
+      return "available";
+  }
+  return "";
+}
+
+nb::object primitive_name(const Array& a) {
+  const auto& call = a.descriptor().call;
+  return call == nullptr ? nb::none() : text_object(std::string(call->primitive->name()));
+}
+
+void def_dtypes(nb::module_& m) {
+  nb::class_<ArrayDtype>(m, "Dtype", "The type of an array's elements.")
+      .def_prop_ro(
+          "name",
+          [](const ArrayDtype& d) { return text_object(std::string(array::dtype_name(d.value))); },
+          nb::sig("def name(self) -> str"))
+      .def_prop_ro(
+          "size", [](const ArrayDtype& d) { return array::dtype_size_bytes(d.value); },
+          "Bytes of one element.")
+      .def(
+          "__repr__",
+          [](const ArrayDtype& d) {
+            return text_object("strandline.array." + std::string(array::dtype_name(d.value)));
+          },
+          nb::sig("def __repr__(self) -> str"));
+  nb::dict all;
+  for (const char* name :
+       {"bool", "uint8", "uint32", "int32", "int64", "float16", "bfloat16", "float32", "float64"}) {
+    all[name] = nb::cast(ArrayDtype{array::dtype_named(name)});
+  }
+  m.attr("dtypes") = all;
+}
+
+void def_facts(ArrayClass& array) {
+  array
+      .def_prop_ro(
+          "shape", [](const Array& a) { return shape_object(a.shape()); },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("ndim", [](const Array& a) { return a.ndim(); })
+      .def_prop_ro(
+          "size", [](const Array& a) { return a.size(); }, "Elements.")
+      .def_prop_ro("nbytes", [](const Array& a) { return a.nbytes(); })
+      .def_prop_ro("itemsize", [](const Array& a) { return array::dtype_size_bytes(a.dtype()); })
+      .def_prop_ro(
+          "dtype", [](const Array& a) { return dtype_object(a.dtype()); },
+          nb::sig("def dtype(self) -> Dtype"))
+      .def_prop_ro(
+          "id", [](const Array& a) { return a.id(); }, "Of the descriptor.")
+      .def_prop_ro(
+          "status", [](const Array& a) { return nb::str(status_name(a)); },
+          nb::sig("def status(self) -> str"), "'unscheduled', 'evaluated' or 'available'.")
+      .def_prop_ro("primitive", &primitive_name, nb::sig("def primitive(self) -> str | None"),
+                   "What makes it, None for a leaf and once it is evaluated.")
+      .def_prop_ro(
+          "address", [](const Array& a) { return array::buffer_address_of(a); },
+          "Of its buffer, as the record has it; 0 before it has one.")
+      .def(
+          "is_available", [](const Array& a) { return a.is_available(); },
+          "Whether the values are there; never waits.");
+}
+
+void def_values(ArrayClass& array) {
+  array
+      .def("item", &item_object, nb::sig("def item(self) -> bool | int | float"),
+           "The value of an array of one element.")
+      .def("tolist", &tolist, nb::sig("def tolist(self) -> object"), "Nested lists of numbers.")
+      .def("__bool__", [](const Array& a) { return nb::cast<bool>(nb::bool_(item_object(a))); })
+      .def(
+          "__float__", [](const Array& a) { return nb::float_(item_object(a)); },
+          nb::sig("def __float__(self) -> float"))
+      .def(
+          "__int__", [](const Array& a) { return nb::int_(item_object(a)); },
+          nb::sig("def __int__(self) -> int"))
+      .def("__len__", &length_of)
+      .def(
+          "__repr__", [](nb::handle self) { return text_object(text_of(self)); },
+          nb::sig("def __repr__(self) -> str"))
+      .def("__hash__", [](const Array& a) { return static_cast<Py_hash_t>(a.id() >> 4); })
+      .def(
+          "__iter__",
+          [](nb::handle self) {
+            nb::list rows;
+            const std::int64_t length = length_of(nb::cast<const Array&>(self));
+            for (std::int64_t i = 0; i < length; ++i) rows.append(self[nb::int_(i)]);
+            return nb::iter(rows);
+          },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[Array]"));
+}
+
+void def_making(nb::module_& m) {
+  m.def(
+      "array",
+      [](nb::object value, nb::object dtype) {
+        return make_array(value, dtype_or_none("array", dtype));
+      },
+      nb::arg("value"), nb::arg("dtype") = nb::none(),
+      "A new array of a number, nested lists, or a buffer, copied. Integers become int32, or "
+      "int64\n"
+      "where they need it; floats and buffers of float64 become float32 unless a dtype is given.");
+  m.def(
+      "asarray",
+      [](nb::object value, nb::object dtype, std::optional<bool> copy) {
+        if (PyObject_CheckBuffer(value.ptr()) == 0 || nb::isinstance<Array>(value)) {
+          return make_array(value, dtype_or_none("asarray", dtype));
+        }
+        const Array over = array_over(value, copy);
+        return array::astype(over, dtype_or_none("asarray", dtype).value_or(over.dtype()));
+      },
+      nb::arg("value"), nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+      "An array over a buffer's own memory where its layout and the device allow it, else a copy.\n"
+      "copy=False refuses what has strides; copy=True always copies. The buffer must not change.");
+}
+
+}  // namespace
+
+void init_array(nb::module_& m) {
+  nb::module_ sub = m.def_submodule("array", "Lazy arrays.");
+  def_dtypes(sub);
+  ArrayClass array(sub, "Array", nb::type_slots(g_array_slots), nb::is_weak_referenceable(),
+                   "A lazy array. Python's buffer protocol sees its values.");
+  def_facts(array);
+  def_values(array);
+  init_array_operators(array);
+  def_array_indexing(array);
+  def_making(sub);
+  init_array_devices(sub);
+  init_array_operations(sub);
+  init_array_reductions(sub);
+  init_array_shapes(sub);
+  init_array_random(sub);
+  init_array_graph(sub);
+}
+
+}  // namespace strandline::python
