@@ -2,19 +2,41 @@
 // Records come in chunks that are never given back: pointers to them stay good.
 #include "alloc/block_table.h"
 
+#include <algorithm>
+#include <utility>
+
+#include <sys/mman.h>
+
 namespace strandline::alloc {
+
+Block& BlockTable::make_in_last() {
+  Chunk& chunk = chunks_.back();
+  return *construct_(chunk.bytes.get() + made_in_last_++ * record_bytes_);
+}
 
 void BlockTable::add_chunk() {
   chunks_.reserve(chunks_.size() + 1);
-  by_address_.reserve((chunks_.size() + 1) * kChunk);
-  Chunk chunk(static_cast<std::byte*>(::operator new(kChunk* record_bytes_, kAlign)));
-  for (std::size_t i = kChunk; i-- > 0;) {
-    Block& block = *construct_(chunk.get() + i * record_bytes_);
+  const std::size_t last = chunks_.empty() ? 0 : chunks_.back().records;
+  const std::size_t most = kHugePage / record_bytes_;
+  Chunk chunk;
+  chunk.records = last == 0 ? kFirstRecords : std::min(2 * last, most);
+  std::size_t all = chunk.records;
+  for (const Chunk& before : chunks_) all += before.records;
+  by_address_.reserve(all);
+  const std::size_t bytes = chunk.records * record_bytes_;
+  // A whole record in lines that are fetched together.
+  const std::size_t alignment = bytes == kHugePage ? kHugePage : 128;
+  chunk.bytes = {static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment})),
+                 Release{std::align_val_t{alignment}}};
+  if (bytes == kHugePage) (void)::madvise(chunk.bytes.get(), bytes, MADV_HUGEPAGE);
+  while (last != 0 && made_in_last_ < last) {
+    Block& block = make_in_last();
     block.next = unused_;
     unused_ = &block;
   }
-  unused_count_ += kChunk;
+  unused_count_ += chunk.records;
   chunks_.push_back(std::move(chunk));
+  made_in_last_ = 0;
 }
 
 void BlockTable::reserve_unused(std::size_t records) {
@@ -22,9 +44,9 @@ void BlockTable::reserve_unused(std::size_t records) {
 }
 
 Block& BlockTable::add_unlisted(device::Address address) {
-  if (unused_ == nullptr) add_chunk();
-  Block& block = *unused_;
-  unused_ = block.next;
+  if (unused_count_ == 0) add_chunk();
+  Block& block = unused_ != nullptr ? *unused_ : make_in_last();
+  if (unused_ != nullptr) unused_ = block.next;
   --unused_count_;
   const std::uint32_t serial = block.serial + 1;
   block = Block{};

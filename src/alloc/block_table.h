@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an allocator knows of each piece of memory it hands out, found by address in O(1). A record
 // is made when memory comes from the device and lives until it returns there, so that reuse costs
-// no bookkeeping of nodes. Not synchronised.
+// no bookkeeping of nodes. Records lie in chunks, each twice as large as the one before up to a
+// huge page: with a hundred thousand blocks, what a random free touches is in no cache and should
+// at least be in no page table. Not synchronised.
 #pragma once
 
 #include <cstddef>
@@ -94,12 +96,16 @@ class BlockTable {
     block.is_listed = false;
   }
 
+  /// `address` will be listed, unlisted or looked for soon.
+  void expect(device::Address address) const noexcept { by_address_.prefetch(address); }
+
   std::size_t listed() const noexcept { return by_address_.size(); }
 
   template <typename Visit>
   void for_each(Visit&& visit) const {
     for (const Chunk& chunk : chunks_) {
-      for (std::size_t i = 0; i < kChunk; ++i) {
+      const bool is_last = &chunk == &chunks_.back();
+      for (std::size_t i = 0; i < (is_last ? made_in_last_ : chunk.records); ++i) {
         Block& block = record(chunk, i);
         if (block.use != BlockUse::unused) visit(block);
       }
@@ -107,28 +113,34 @@ class BlockTable {
   }
 
  private:
-  static constexpr std::size_t kChunk = 256;
-  static constexpr std::align_val_t kAlign{64};
+  static constexpr std::size_t kFirstRecords = 256;
+  static constexpr std::size_t kHugePage = 2 << 20;
 
   struct Release {
-    void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, kAlign); }
+    std::align_val_t alignment;
+    void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, alignment); }
   };
-  using Chunk = std::unique_ptr<std::byte, Release>;
+  struct Chunk {
+    std::unique_ptr<std::byte, Release> bytes;
+    std::size_t records = 0;
+  };
   using Construct = Block* (*)(void* place);
 
   BlockTable(std::size_t record_bytes, Construct construct)
       : record_bytes_(record_bytes), construct_(construct) {}
   Block& record(const Chunk& chunk, std::size_t index) const noexcept {
-    return *std::launder(reinterpret_cast<Block*>(chunk.get() + index * record_bytes_));
+    return *std::launder(reinterpret_cast<Block*>(chunk.bytes.get() + index * record_bytes_));
   }
+  Block& make_in_last();
   void add_chunk();
 
   std::size_t record_bytes_;
   Construct construct_;
   FlatMap<Block*> by_address_;
   std::vector<Chunk> chunks_;
+  std::size_t made_in_last_ = 0;  // of the last chunk, from its start; all others are made
   Block* unused_ = nullptr;
-  std::size_t unused_count_ = 0;
+  std::size_t unused_count_ = 0;  // in that list, or not made yet
 };
 
 }  // namespace strandline::alloc

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "alloc/faults.h"
 #include "strandline/core/error.h"
 
 namespace strandline::alloc {
@@ -59,7 +60,7 @@ std::string Core::describe(std::string_view call) const {
 // -- malloc ---------------------------------------------------------------------------------------
 
 Buffer Core::malloc(std::uint64_t bytes, const MallocOptions& options) {
-  if (bytes == 0) return {};
+  if (bytes == 0 && !is_on(Fault::R11_requests_of_no_bytes_reach_the_device)) return {};
   if (options.alignment != 0 || options.stream) [[unlikely]] {
     check_options(options);
   }

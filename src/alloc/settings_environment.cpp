@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "alloc/faults.h"
 #include "alloc/settings_read.h"
 
 namespace strandline::alloc {
@@ -23,7 +24,10 @@ EnvironmentSettings settings_from_environment(Decisions decisions) {
   std::vector<std::string> others;
   for (const char* variable : decisions == Decisions::pytorch ? kAsPyTorch : kVariables) {
     const char* text = std::getenv(variable);
-    if (text == nullptr) continue;
+    if (text == nullptr ||
+        (is_on(Fault::D19_one_variable_is_not_read) && variable == kVariables[1])) {
+      continue;
+    }
     if (found.variable.empty()) {
       found.variable = variable;
       found.text = text;

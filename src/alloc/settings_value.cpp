@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "alloc/faults.h"
+
 namespace strandline::alloc::settings {
 namespace {
 
@@ -189,7 +191,9 @@ struct ReadWords {
     }
     for (std::size_t i = 0; i < kIntervals; ++i) {
       if (given[i]) value = *given[i];
-      if (i > last && above) value = *above;
+      if (i + (is_on(Fault::D15_above_overwrites_the_last_interval) ? 1 : 0) > last && above) {
+        value = *above;
+      }
       settings.roundup_power2_divisions[i] = value;
     }
   }

@@ -3,6 +3,7 @@
 #include "strandline/alloc/segment_allocator.h"
 
 #include <atomic>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "alloc/contract/contract.h"
+#include "alloc/program/logged_device.h"
 #include "strandline/core/error.h"
 #include "strandline/device/sim/machine.h"
 #include "strandline/record/recorder.h"
@@ -122,6 +124,61 @@ TEST_F(Segments, a_pair_repeated_counts_as_if_each_were_alone) {
   EXPECT_EQ(after.allocation.all.allocated - before.allocation.all.allocated, 10);
   allocator_.validate();
   EXPECT_EQ(malloc(7000, a_).address(), low.address() + 5120);
+}
+
+// Pairs are counted together when somebody looks: two allocators live through the same, and one is
+// looked at after each call.
+TEST_F(Segments, statistics_do_not_depend_on_how_often_they_are_asked_for) {
+  SegmentAllocator watched(machine_.device());
+  std::mt19937_64 random(7);
+  std::vector<std::pair<Buffer, Buffer>> held;
+  std::uint64_t bytes = 1000;
+  for (int step = 0; step < 20'000; ++step) {
+    const std::uint64_t choice = random() % 100;
+    if (choice < 10) bytes = random() % (3 * kMiB) + 1;
+    if (choice < 12) bytes += 1;  // mostly of the same rounded size
+    const StreamId stream = choice < 5 ? b_ : a_;
+    if (held.empty() || (choice % 2 == 0 && held.size() < 20)) {
+      held.emplace_back(malloc(bytes, stream), watched.malloc(bytes, {.stream = stream}));
+    } else {
+      const std::size_t which = choice < 80 ? held.size() - 1 : random() % held.size();
+      allocator_.free(held[which].first);
+      watched.free(held[which].second);
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    for (SegmentAllocator* one : {&allocator_, &watched}) {
+      if (choice == 99) one->reset_peaks();
+      if (choice == 98) one->reset_accumulated();
+    }
+    const SegmentStatistics seen = watched.segment_statistics();
+    if (choice > 92) {
+      ASSERT_EQ(now(), seen) << "step " << step;
+    }
+  }
+  for (const auto& [ours, other] : held) {
+    allocator_.free(ours);
+    watched.free(other);
+  }
+  EXPECT_EQ(now(), watched.segment_statistics());
+}
+
+// The block that was freed while the device was asked waits parked for its next request, which is
+// not one of the size that the device was asked for.
+TEST(SegmentsMeanwhile, what_is_freed_while_the_device_is_asked_serves_its_own_size) {
+  program::LoggedDevice device(100 * kMiB, false);
+  SegmentAllocator allocator(device);
+  Buffer meanwhile;
+  device.log.on_allocate = [&] {
+    meanwhile = allocator.malloc(5000);
+    allocator.free(meanwhile);
+  };
+  const Buffer arrived = allocator.malloc(3 * kMiB);
+  allocator.validate();
+  const Buffer next = allocator.malloc(3 * kMiB);
+  EXPECT_EQ(allocator.size(next), 3 * kMiB);
+  EXPECT_EQ(next.address(), arrived.address() + 3 * kMiB);
+  EXPECT_EQ(allocator.malloc(5000).address(), meanwhile.address());
+  allocator.validate();
 }
 
 // -- pools ----------------------------------------------------------------------------------------

@@ -43,6 +43,9 @@ class FlatMap {
     return const_cast<FlatMap*>(this)->find(key);
   }
 
+  /// `key` will be asked for soon.
+  void prefetch(std::uint64_t key) const noexcept { __builtin_prefetch(&slots_[home(key)]); }
+
   /// The value under `key` (not 0), made by default when absent. The reference lasts until the
   /// next insertion or removal.
   Value& operator[](std::uint64_t key) {

@@ -45,6 +45,27 @@ class Accounts {
   void subtract(Pool pool, Count what, std::uint64_t amount) noexcept {
     current_[pool][static_cast<std::size_t>(what)] -= amount;
   }
+  /// What is there was taken away and added again, so many times.
+  void repeat(Pool pool, Count what, std::uint64_t amount, std::uint64_t times) noexcept {
+    added_[pool][static_cast<std::size_t>(what)] += amount * times;
+  }
+  /// What was added last was another amount.
+  void replace_last(Pool pool, Count what, std::uint64_t was, std::uint64_t is) noexcept {
+    const auto i = static_cast<std::size_t>(what);
+    added_[pool][i] -= was;
+    current_[pool][i] -= was;
+    add(pool, what, is);
+  }
+  /// So many times changed and changed back.
+  void swing(Pool pool, Count what, std::int64_t by, std::uint64_t times) noexcept {
+    const auto i = static_cast<std::size_t>(what);
+    const auto amount = static_cast<std::uint64_t>(by < 0 ? -by : by);
+    added_[pool][i] += amount * times;
+    if (by <= 0) return;
+    current_[pool][i] += amount;
+    raise_peaks(pool, i);
+    current_[pool][i] -= amount;
+  }
   /// Adds where the change is positive, subtracts where it is negative.
   void change(Pool pool, Count what, std::int64_t by) noexcept {
     if (by >= 0) {

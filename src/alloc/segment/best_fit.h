@@ -23,6 +23,7 @@
 #include <functional>
 #include <memory>
 
+#include "alloc/faults.h"
 #include "alloc/segment/segment_block.h"
 #include "strandline/core/flat_map.h"
 
@@ -41,7 +42,9 @@ class BestFit {
   /// `a` serves before `b`.
   static bool before(const SegmentBlock& a, const SegmentBlock& b) noexcept {
     if (a.size != b.size) return a.size < b.size;
-    if (a.order != b.order) return a.order < b.order;
+    if (a.order != b.order) {
+      return (a.order < b.order) != is_on(Fault::C04_the_newer_segment_serves_first);
+    }
     return a.address < b.address;
   }
 
@@ -100,6 +103,13 @@ class BestFit {
     }
     erase_from(root, block);
   }
+
+  /// The block will be erased soon, and one of `size` bytes inserted.
+  static void expect_erase(const SegmentBlock& block) noexcept {
+    expect_links(block.left);
+    expect_links(block.right);
+  }
+  void expect_insert(std::uint64_t size) const noexcept { expect_links((*bins_)[bin_of(size)]); }
 
   /// The first in order, the last, and the neighbours in order of a block that is in. Lists of
   /// equals are walked from the one freed last.

@@ -42,6 +42,12 @@ class BlockList {
     if (gone.next != nullptr) gone.next->previous = &block;
   }
 
+  /// Both will be looked at soon.
+  static void expect_neighbours(const SegmentBlock& block) noexcept {
+    expect_block(block.preceding());
+    expect_block(block.following());
+  }
+
   static bool is_free(const Block* block) noexcept {
     return block != nullptr && block->use == BlockUse::kept;
   }

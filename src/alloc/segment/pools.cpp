@@ -57,16 +57,49 @@ PrivatePool& Pools::add(PoolId id, const PrivatePoolOptions& options) {
   pool->uses = 1;
   pool->halves.small.owner = pool.get();
   pool->halves.large.owner = pool.get();
+  if (follows_visit_order_ && options.use_on_oom) reserves_.insert(id.value);
   return *private_.emplace(id, std::move(pool)).first->second;
 }
 
-std::vector<PrivatePool*> Pools::ended() {
+void Pools::end_use(PrivatePool& pool) {
+  if (pool.uses == 1) {
+    if (follows_visit_order_) ended_.insert(pool.id.value);
+    pool.options.no_split = false;
+  }
+  --pool.uses;
+}
+
+void Pools::end_reserve(PrivatePool& pool) noexcept {
+  pool.options.use_on_oom = false;
+  reserves_.erase(pool.id.value);
+}
+
+template <typename Take>
+std::vector<PrivatePool*> Pools::in_order(const VisitOrder& order, Take&& take) {
   std::vector<PrivatePool*> pools;
-  for (const std::uint64_t number : ended_.ordinals()) {
+  if (!follows_visit_order_) {
+    for (auto& [id, pool] : private_) {
+      if (take(*pool)) pools.push_back(pool.get());
+    }
+    return pools;
+  }
+  for (const std::uint64_t number : order.ordinals()) {
     PrivatePool* pool = find(PoolId{static_cast<std::uint32_t>(number)});
-    if (pool != nullptr && pool->has_ended()) pools.push_back(pool);
+    if (pool != nullptr && take(*pool)) pools.push_back(pool);
   }
   return pools;
+}
+
+std::vector<PrivatePool*> Pools::ended() {
+  if (is_on(Fault::D24_ended_pools_keep_their_memory)) return {};
+  return in_order(ended_, [](const PrivatePool& pool) { return pool.has_ended(); });
+}
+
+std::vector<PrivatePool*> Pools::reserves() {
+  return in_order(reserves_, [](const PrivatePool& pool) {
+    const bool has_ended = pool.has_ended() && !is_on(Fault::D23_ended_pools_serve_others);
+    return pool.options.use_on_oom && !has_ended;
+  });
 }
 
 void Pools::drop_ended(bool keeps_reserved) noexcept {
@@ -74,6 +107,7 @@ void Pools::drop_ended(bool keeps_reserved) noexcept {
     const bool is_gone = place->second->has_ended() && place->second->segments == 0;
     if (is_gone && !keeps_reserved) reserved_.erase(place->first);
     if (is_gone) ended_.erase(place->first.value);
+    if (is_gone) reserves_.erase(place->first.value);
     place = is_gone ? private_.erase(place) : std::next(place);
   }
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "alloc/faults.h"
 #include "alloc/segment/accounts.h"
 #include "alloc/segment/best_fit.h"
 #include "alloc/segment/segment_block.h"
@@ -65,6 +66,7 @@ struct HalfPool {
     if (latest != nullptr && latest->stream == stream) [[likely]] {
       return latest;
     }
+    if (latest != nullptr && is_on(Fault::C05_streams_share_free_blocks)) return latest;
     return find_other(stream);
   }
   /// Made where there is none; bad_alloc leaves everything as it was.
@@ -109,10 +111,17 @@ class Pools {
   PrivatePool& add(PoolId id, const PrivatePoolOptions& options);
   /// Forgets pools that have ended and hold nothing, and what they had reserved unless it is kept.
   void drop_ended(bool keeps_reserved) noexcept;
-  /// A use ended, and it was the last.
-  void note_ended(PoolId id) { ended_.insert(id.value); }
-  /// Those that have ended, in the order PyTorch visits them.
+  /// One use less; bad_alloc changes nothing. A pool without uses serves others no more and splits
+  /// what it has.
+  void end_use(PrivatePool& pool);
+  /// It serves others no more, whatever its uses.
+  void end_reserve(PrivatePool& pool) noexcept;
+  /// Those that have ended, in the order they are visited; bad_alloc.
   std::vector<PrivatePool*> ended();
+  /// Those that serve others when there is nothing else, likewise.
+  std::vector<PrivatePool*> reserves();
+  /// Visits pools as PyTorch does, else by id.
+  void follow_visit_order() noexcept { follows_visit_order_ = true; }
   /// By id, which is the order they were made in.
   std::map<PoolId, std::unique_ptr<PrivatePool>>& all() noexcept { return private_; }
   const std::map<PoolId, std::unique_ptr<PrivatePool>>& all() const noexcept { return private_; }
@@ -133,7 +142,12 @@ class Pools {
 
  private:
   PoolHalves default_;
+  template <typename Take>
+  std::vector<PrivatePool*> in_order(const VisitOrder& order, Take&& take);
+
+  bool follows_visit_order_ = false;
   VisitOrder ended_{VisitOrder::pool_hash};
+  VisitOrder reserves_{VisitOrder::pool_hash};
   std::map<PoolId, Accounts> reserved_;
   std::map<PoolId, std::unique_ptr<PrivatePool>> private_;
 };

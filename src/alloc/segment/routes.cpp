@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "alloc/faults.h"
+
 namespace strandline::alloc {
 
 std::shared_ptr<const Routes::Scopes> Routes::scopes() const {
@@ -15,11 +17,14 @@ std::shared_ptr<const Routes::Scopes> Routes::scopes() const {
 PoolId Routes::route(StreamId stream) const {
   const std::shared_ptr<const Scopes> now = scopes();
   const std::thread::id me = std::this_thread::get_id();
+  PoolId pool;
   for (auto scope = now->rbegin(); scope != now->rend(); ++scope) {
     const bool takes = scope->filter ? scope->filter(stream) : scope->thread == me;
-    if (takes) return scope->pool;
+    if (!takes) continue;
+    pool = scope->pool;
+    if (!is_on(Fault::D22_the_first_scope_decides)) break;
   }
-  return {};
+  return pool;
 }
 
 bool Routes::has(PoolId pool) const {

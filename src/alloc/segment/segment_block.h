@@ -36,4 +36,14 @@ struct SegmentBlock final : Block {
 };
 static_assert(sizeof(SegmentBlock) == 2 * sizeof(Block), "two cache lines");
 
+/// The second line of the record, or all of it, will be looked at soon; null is nothing to look at.
+inline void expect_links(const SegmentBlock* block) noexcept {
+  __builtin_prefetch(
+      reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(block) + sizeof(Block)));
+}
+inline void expect_block(const SegmentBlock* block) noexcept {
+  __builtin_prefetch(block);
+  expect_links(block);
+}
+
 }  // namespace strandline::alloc

@@ -13,7 +13,7 @@ using record::Action;
 // -- taking ---------------------------------------------------------------------------------------
 
 Block* SegmentCore::do_take(const Request& request) noexcept {
-  if (request.bytes > SizeRules::kMostBytes) [[unlikely]] {
+  if (request.bytes > SizeRules::kMostBytes && !is_on(Fault::D16_sizes_wrap)) [[unlikely]] {
     return nullptr;
   }
   const std::uint64_t size = rules_.rounded(request.bytes);
@@ -35,8 +35,8 @@ SegmentBlock* SegmentCore::take_from(HalfPool& half, std::uint64_t size,
         request.alignment <= SizeRules::kUnit) [[likely]] {
       return take_parked(request);
     }
-    unpark();
   }
+  unpark();
   if (collects_garbage()) [[unlikely]] {
     ++half.searches;
   }
@@ -60,6 +60,10 @@ SegmentBlock* SegmentCore::take_from(HalfPool& half, std::uint64_t size,
     }
   }
   if (block == nullptr) return nullptr;
+  BestFit::expect_erase(*block);
+  table_.expect(block->address);
+  BlockList::expect_neighbours(*block);
+  index->fit.expect_insert(block->size - size);
   index->fit.erase(*block);
   place(*block, size, request);
   return block;
@@ -135,18 +139,41 @@ void SegmentCore::place(SegmentBlock& block, std::uint64_t size, const Request& 
 //
 // A block that is freed when nothing has changed since it was handed out would be joined and found
 // again by the next request of its size, since the indexes are then what they were. So it waits as
-// it is: parked, free, in no index, its upper neighbour not joined. Whatever else looks at blocks
-// or indexes unparks it first. The counts are those of a block that was joined.
+// it is: parked, free, in no index, its upper neighbour not joined, and in accounts_ as if it were
+// handed out. Taken again it is counted as one repeat. Whatever looks at blocks, indexes or
+// accounts unparks it first, so that nobody sees a difference.
+//
+//   invariants  parked_ = placed_ or null; repeats_ = 0 where placed_ is null
 
-void SegmentCore::unpark() noexcept {
-  if (parked_ == nullptr) return;
+// As often as it was repeated, the block was joined with what is free above it and cut off again.
+void SegmentCore::settle_repeats() noexcept {
+  const std::uint64_t times = std::exchange(repeats_, 0);
+  const SegmentBlock& block = *placed_;
+  const Accounts::Pool kind = kind_of(block);
+  accounts_.repeat(kind, Count::allocation, 1, times);
+  accounts_.repeat(kind, Count::allocated_bytes, block.size, times);
+  accounts_.repeat(kind, Count::active, 1, times);
+  accounts_.repeat(kind, Count::active_bytes, block.size, times);
+  accounts_.repeat(kind, Count::requested_bytes, block.requested, times);
+  SegmentBlock* upper = block.following();
+  const bool joins = BlockList::is_free(upper);  // and no lower one, see place
+  const bool is_part =
+      block.previous != nullptr || (joins ? upper->next != nullptr : upper != nullptr);
+  const std::int64_t parts = (is_part ? 1 : 0) - (joins ? 1 : 0);
+  const std::uint64_t joined_bytes = joins ? upper->size : 0;
+  accounts_.swing(kind, Count::inactive_split, parts, times);
+  accounts_.swing(
+      kind, Count::inactive_split_bytes,
+      is_part ? static_cast<std::int64_t>(block.size) : -static_cast<std::int64_t>(joined_bytes),
+      times);
+  if (joins) upper->requested = block.requested;  // what is left of a block remembers the last
+}
+
+void SegmentCore::unpark_block() noexcept {
   SegmentBlock& block = *std::exchange(parked_, nullptr);
-  if (SegmentBlock* upper = block.following(); BlockList::is_free(upper)) {
-    block.segment->index->fit.erase(*upper);
-    BlockList::join_next(block);
-    table_.remove(*upper);
-  }
-  insert(block);
+  book_end_allocated(block, kind_of(block));
+  book_end_active(block, kind_of(block));
+  (void)rejoin(block);
 }
 
 void SegmentCore::list(SegmentBlock& block) noexcept {
@@ -170,32 +197,45 @@ void SegmentCore::insert(SegmentBlock& block) noexcept {
 
 bool SegmentCore::do_put(Block& block, Departures& out) noexcept {
   auto& freed = static_cast<SegmentBlock&>(block);
-  end_allocated(freed);
   if (&freed == placed_ && parks()) [[likely]] {
-    end_active(freed);
     park(freed);
     return true;
   }
+  BlockList::expect_neighbours(freed);
+  end_allocated(freed);
   return complete(freed, out);
 }
 
 bool SegmentCore::complete(SegmentBlock& block, Departures& out) noexcept {
+  unpark();
+  end_active(block);
+  const SegmentBlock& whole = rejoin(block);
+  if (whole.is_part() || staying_bytes() - active_bytes() <= limits_.cache_bytes) [[likely]] {
+    return true;
+  }
+  return do_trim(out);
+}
+
+SegmentBlock& SegmentCore::rejoin(SegmentBlock& block) noexcept {
   StreamIndex& index = *block.segment->index;
   const Accounts::Pool kind = kind_of(block);
-  const std::uint64_t requested = block.requested;
-  end_active(block);
-  unpark();
   block.use = BlockUse::kept;
   SegmentBlock* whole = &block;
   std::int64_t parts = 0;
   std::int64_t part_bytes = 0;
-  if (SegmentBlock* lower = block.preceding(); BlockList::is_free(lower)) {
+  SegmentBlock* const lower = block.preceding();
+  if (SegmentBlock* upper = block.following(); BlockList::is_free(upper)) {
+    BestFit::expect_erase(*upper);
+    table_.expect(upper->address);
+  }
+  if (BlockList::is_free(lower)) {
+    BestFit::expect_erase(*lower);
     index.fit.erase(*lower);
     --parts;
     part_bytes -= static_cast<std::int64_t>(lower->size);
     BlockList::join_next(*lower);
+    lower->requested = block.requested;
     table_.remove(block);
-    lower->requested = requested;
     whole = lower;
   }
   if (SegmentBlock* upper = whole->following(); BlockList::is_free(upper)) {
@@ -213,10 +253,7 @@ bool SegmentCore::complete(SegmentBlock& block, Departures& out) noexcept {
   }
   if (parts != 0) accounts_.change(kind, Count::inactive_split, parts);
   if (part_bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, part_bytes);
-  if (whole->is_part() || staying_bytes() - active_bytes() <= limits_.cache_bytes) [[likely]] {
-    return true;
-  }
-  return do_trim(out);
+  return *whole;
 }
 
 // -- around the calls -----------------------------------------------------------------------------

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "alloc/core.h"
+#include "alloc/faults.h"
 #include "alloc/segment/accounts.h"
 #include "alloc/segment/block_list.h"
 #include "alloc/segment/callbacks.h"
@@ -133,14 +134,14 @@ class alignas(64) SegmentCore final : public Core {
   void note_placed(SegmentBlock& block, Accounts::Pool kind, const Request& request) noexcept
       STRANDLINE_REQUIRES(lock_);
   // Parking: what is freed as it was taken waits for the next, see segment_core.cpp.
-  struct Joined {
-    std::int64_t parts = 0;
-    std::int64_t bytes = 0;
-  };
-  static Joined joined(const SegmentBlock& block) noexcept;
   void park(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
   SegmentBlock* take_parked(const Request& request) noexcept STRANDLINE_REQUIRES(lock_);
-  void unpark() noexcept STRANDLINE_REQUIRES(lock_);
+  void settle_repeats() noexcept STRANDLINE_REQUIRES(lock_);
+  void unpark() noexcept STRANDLINE_REQUIRES(lock_) {
+    if (repeats_ != 0) settle_repeats();
+    if (parked_ != nullptr) unpark_block();
+  }
+  void unpark_block() noexcept STRANDLINE_REQUIRES(lock_);
   void show_parked() const noexcept STRANDLINE_REQUIRES(lock_);
   bool parks() const noexcept STRANDLINE_REQUIRES(lock_) {
     return limits_.cache_bytes == UINT64_MAX && !collects_garbage();
@@ -151,8 +152,14 @@ class alignas(64) SegmentCore final : public Core {
   static Accounts::Pool kind_of(const SegmentBlock& block) noexcept {
     return block.is_small ? Accounts::small : Accounts::large;
   }
+  void book_end_allocated(const SegmentBlock& block, Accounts::Pool kind) noexcept
+      STRANDLINE_REQUIRES(lock_);
+  void book_end_active(const SegmentBlock& block, Accounts::Pool kind) noexcept
+      STRANDLINE_REQUIRES(lock_);
   void end_allocated(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
   void end_active(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
+  /// Joins a block that is not active any more with its free neighbours and puts it into its index.
+  SegmentBlock& rejoin(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
   /// What is not active any more is joined with its neighbours and free.
   bool complete(SegmentBlock& block, Departures& out) noexcept STRANDLINE_REQUIRES(lock_);
   void list(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
@@ -168,6 +175,10 @@ class alignas(64) SegmentCore final : public Core {
   Block* take_from_reserve(const Attempt& attempt) STRANDLINE_EXCLUDES(lock_);
   Block* ask_device(Attempt& attempt) STRANDLINE_EXCLUDES(lock_);
   bool admit(Attempt& attempt, InFlight& in_flight) STRANDLINE_REQUIRES(lock_);
+  // Null but where a test has switched the fault on.
+  std::unique_ptr<StateGuard> hold_lock_by_mistake(Fault fault) STRANDLINE_NO_LOCK_ANALYSIS {
+    return is_on(fault) ? std::make_unique<StateGuard>(lock_) : nullptr;
+  }
   Block& adopt(const device::Allocation& memory, const Attempt& attempt, InFlight& in_flight)
       STRANDLINE_EXCLUDES(lock_);
   Segment& add_segment(const device::Allocation& memory, HalfPool& half, StreamId stream)
@@ -248,8 +259,10 @@ class alignas(64) SegmentCore final : public Core {
   const bool is_pytorch_;
   SizeRules rules_ STRANDLINE_GUARDED_BY(lock_);
   SegmentBlock* parked_ STRANDLINE_GUARDED_BY(lock_) = nullptr;
-  // Handed out last, and no index has changed since; the rounded size it was found for.
+  // Handed out last, and no index has changed since; the rounded size it was found for, and how
+  // often it was freed and taken again since accounts_ have heard of it.
   SegmentBlock* placed_ STRANDLINE_GUARDED_BY(lock_) = nullptr;
+  std::uint64_t repeats_ STRANDLINE_GUARDED_BY(lock_) = 0;
   std::uint64_t placed_size_ STRANDLINE_GUARDED_BY(lock_) = 0;
   const HalfPool* placed_half_ STRANDLINE_GUARDED_BY(lock_) = nullptr;
   StreamId placed_stream_ STRANDLINE_GUARDED_BY(lock_);
@@ -287,10 +300,21 @@ inline void SegmentCore::note_placed(SegmentBlock& block, Accounts::Pool kind,
   accounts_.add(kind, Count::requested_bytes, block.requested);
 }
 
-inline void SegmentCore::end_allocated(SegmentBlock& block) noexcept {
-  const Accounts::Pool kind = kind_of(block);
+inline void SegmentCore::book_end_allocated(const SegmentBlock& block,
+                                            Accounts::Pool kind) noexcept {
   accounts_.subtract(kind, Count::allocation, 1);
   accounts_.subtract(kind, Count::allocated_bytes, block.size);
+}
+
+inline void SegmentCore::book_end_active(const SegmentBlock& block, Accounts::Pool kind) noexcept {
+  accounts_.subtract(kind, Count::active, 1);
+  accounts_.subtract(kind, Count::active_bytes, block.size);
+  if (is_on(Fault::C12_requested_bytes_are_not_taken_back)) return;
+  accounts_.subtract(kind, Count::requested_bytes, block.requested);
+}
+
+inline void SegmentCore::end_allocated(SegmentBlock& block) noexcept {
+  book_end_allocated(block, kind_of(block));
   note_free(block, record::Action::free_requested);
   trace_block(record::Action::free_requested, block);
   // PyTorch asks the limit of now, and so miscounts when it was changed meanwhile.
@@ -300,45 +324,31 @@ inline void SegmentCore::end_allocated(SegmentBlock& block) noexcept {
 }
 
 inline void SegmentCore::end_active(SegmentBlock& block) noexcept {
-  const Accounts::Pool kind = kind_of(block);
   note_free(block, record::Action::free_completed);
   trace_block(record::Action::free_completed, block);
-  accounts_.subtract(kind, Count::active, 1);
-  accounts_.subtract(kind, Count::active_bytes, block.size);
-  accounts_.subtract(kind, Count::requested_bytes, block.requested);
-}
-
-// What joining a parked block changes; it has no free lower neighbour, see place.
-inline SegmentCore::Joined SegmentCore::joined(const SegmentBlock& block) noexcept {
-  const SegmentBlock* upper = block.following();
-  const bool joins = BlockList::is_free(upper);
-  const auto size = static_cast<std::int64_t>(block.size);
-  const auto upper_size = joins ? static_cast<std::int64_t>(upper->size) : 0;
-  const bool is_part =
-      block.previous != nullptr || (joins ? upper->next != nullptr : upper != nullptr);
-  return {(is_part ? 1 : 0) - (joins ? 1 : 0), is_part ? size : -upper_size};
+  book_end_active(block, kind_of(block));
 }
 
 inline void SegmentCore::park(SegmentBlock& block) noexcept {
-  const Accounts::Pool kind = kind_of(block);
-  const Joined change = joined(block);
+  note_free(block, record::Action::free_requested);
+  note_free(block, record::Action::free_completed);
+  if (attends(kTraced)) [[unlikely]] {
+    trace_block(record::Action::free_requested, block);
+    trace_block(record::Action::free_completed, block);
+  }
   block.use = BlockUse::kept;
-  block.freed_at = ++free_clock_;
-  if (change.parts != 0) accounts_.change(kind, Count::inactive_split, change.parts);
-  if (change.bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, change.bytes);
   parked_ = &block;
 }
 
 inline SegmentBlock* SegmentCore::take_parked(const Request& request) noexcept {
   SegmentBlock& block = *std::exchange(parked_, nullptr);
-  const Accounts::Pool kind = kind_of(block);
-  const Joined change = joined(block);
-  // As if joined and cut again: what is left of a block remembers the request before.
-  if (BlockList::is_free(block.next)) block.next->requested = block.requested;
-  if (change.parts != 0) accounts_.change(kind, Count::inactive_split, -change.parts);
-  if (change.bytes != 0) accounts_.change(kind, Count::inactive_split_bytes, -change.bytes);
-  note_placed(block, kind, request);
-  placed_ = &block;
+  ++repeats_;
+  if (request.bytes != block.requested) [[unlikely]] {
+    settle_repeats();
+    accounts_.replace_last(kind_of(block), Count::requested_bytes, block.requested, request.bytes);
+  }
+  hand_out(block, request, record::Action::alloc);
+  trace_block(record::Action::alloc, block);
   return &block;
 }
 

@@ -33,6 +33,7 @@ class SegmentCore::InFlight {
   }
   /// The bytes have arrived and are reserved, or will never come.
   void land() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+    if (bytes_ == 0) return;
     core_.in_flight_bytes_ -= bytes_;
     --core_.in_flight_buffers_;
     bytes_ = 0;
@@ -45,8 +46,9 @@ class SegmentCore::InFlight {
 
 Block& SegmentCore::do_obtain(const Request& request) {
   Attempt attempt{.request = request};
-  if (request.bytes > SizeRules::kMostBytes ||
-      (!is_pytorch_ && request.bytes > facts_.max_allocation_bytes)) {
+  const bool is_absurd = request.bytes > SizeRules::kMostBytes ||
+                         (!is_pytorch_ && request.bytes > facts_.max_allocation_bytes);
+  if (is_absurd && !is_on(Fault::D16_sizes_wrap)) {
     throw_out_of_memory("more than the device can ever give", request, facts_.max_allocation_bytes,
                         facts_.total_bytes);
   }
@@ -94,6 +96,9 @@ Block* SegmentCore::obtain(Attempt& attempt) {
   collect_garbage();
   release_past_guideline(attempt);
   if (Block* block = ask_device(attempt)) return block;
+  if (is_on(Fault::C06_idle_memory_goes_before_reserves_are_asked)) {
+    if (Block* block = obtain_after_release(attempt)) return block;
+  }
   if (Block* block = take_from_reserve(attempt)) return block;
   if (Block* block = obtain_after_release(attempt)) return block;
   {
@@ -132,6 +137,7 @@ Block* SegmentCore::obtain_after_waiting(Attempt& attempt) {
 // -- steps ----------------------------------------------------------------------------------------
 
 bool SegmentCore::ask_callbacks() {
+  const auto held = hold_lock_by_mistake(Fault::D36_callbacks_are_called_under_the_lock);
   bool gave = false;
   callbacks_.for_each<FreeMemoryCallback>(
       [&](const FreeMemoryCallback& callback) { gave = callback() || gave; });
@@ -146,8 +152,7 @@ Block* SegmentCore::take_again(const Attempt& attempt) {
 Block* SegmentCore::take_from_reserve(const Attempt& attempt) {
   if (attempt.request.pool) return nullptr;
   const StateGuard guard(lock_);
-  for (const auto& [id, pool] : pools_.all()) {
-    if (!pool->options.use_on_oom) continue;
+  for (PrivatePool* pool : pools_.reserves()) {
     HalfPool& half = pool->halves.half(SizeRules::is_small(attempt.size));
     if (Block* block = take_from(half, attempt.size, attempt.request)) return block;
   }
@@ -156,9 +161,9 @@ Block* SegmentCore::take_from_reserve(const Attempt& attempt) {
 
 bool SegmentCore::admit(Attempt& attempt, InFlight& in_flight) {
   const std::uint64_t bytes = segment_bytes_ + in_flight_bytes_;
-  const auto past = [&](std::uint64_t limit) {
-    return bytes > limit || attempt.device_bytes > limit - bytes;
-  };
+  const std::uint64_t more =
+      is_on(Fault::D35_limits_count_what_was_requested) ? attempt.size : attempt.device_bytes;
+  const auto past = [&](std::uint64_t limit) { return bytes > limit || more > limit - bytes; };
   attempt.is_over_limit = past(hard_limit_);
   attempt.is_over_buffers = staying_buffers() + in_flight_buffers_ >= limits_.buffers;
   if (attempt.is_over_limit || attempt.is_over_buffers) return false;
@@ -170,7 +175,7 @@ bool SegmentCore::admit(Attempt& attempt, InFlight& in_flight) {
     ++counted_.num_oom_rejections;
     return false;
   }
-  in_flight.add(attempt.device_bytes);
+  if (!is_on(Fault::R07_memory_on_its_way_counts_for_nothing)) in_flight.add(attempt.device_bytes);
   return true;
 }
 
@@ -181,6 +186,7 @@ Block* SegmentCore::ask_device(Attempt& attempt) {
     if (!admit(attempt, in_flight)) return nullptr;
   }
   Allocation memory;
+  auto held = hold_lock_by_mistake(Fault::D36_the_device_is_called_under_the_lock);
   try {
     memory = device_.memory().allocate(
         attempt.device_bytes,
@@ -191,12 +197,14 @@ Block* SegmentCore::ask_device(Attempt& attempt) {
     attempt.refusal.emplace(refusal);
     return nullptr;
   }
+  held.reset();
   return &adopt(memory, attempt, in_flight);
 }
 
 Block& SegmentCore::adopt(const Allocation& memory, const Attempt& attempt, InFlight& in_flight) {
   try {
     const StateGuard guard(lock_);
+    unpark();  // what another thread has freed meanwhile
     settle_overlapped(memory.address, memory.size);
     drop_stale(memory.address);
     HalfPool& half = half_for(attempt.request.pool, attempt.size);
@@ -256,11 +264,14 @@ Segment& SegmentCore::add_segment(const Allocation& memory, HalfPool& half, Stre
 // -- out of memory --------------------------------------------------------------------------------
 
 void SegmentCore::throw_out(Attempt& attempt) {
-  OutOfMemoryReport report{.requested_bytes = attempt.request.bytes,
-                           .device_request_bytes = attempt.device_bytes,
-                           .limit_bytes = facts_.total_bytes,
-                           .device_free_bytes = device_free_bytes(),
-                           .largest_hole_bytes = 0};
+  OutOfMemoryReport report{
+      .requested_bytes = attempt.request.bytes,
+      .device_request_bytes = attempt.device_bytes,
+      .limit_bytes = facts_.total_bytes,
+      .device_free_bytes = is_on(Fault::D20_missing_information_masks_the_error)
+                               ? device_.memory().info().free_bytes
+                               : device_free_bytes(),
+      .largest_hole_bytes = 0};
   std::uint64_t available = report.device_free_bytes;
   {
     const StateGuard guard(lock_);

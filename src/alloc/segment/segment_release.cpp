@@ -39,6 +39,7 @@ void SegmentCore::retire(Segment& segment, Departures& out) noexcept {
 // The device refused to take it.
 void SegmentCore::do_keep(Block& block) noexcept {
   if (block.kind != BlockKind::region) return;
+  unpark();
   Segment& segment = *static_cast<SegmentBlock&>(block).segment;
   block.use = BlockUse::allocated;
   segment.is_leaving = false;
@@ -144,6 +145,8 @@ bool SegmentCore::release_oversize(const Attempt& attempt) {
         if (out.full()) return false;
         released += block->size;
         retire(*block->segment, out);
+      } else if (is_on(Fault::D40_parts_of_segments_are_freed)) {
+        (void)device_.memory().deallocate(block->address);
       }
       block = smaller;
     }
@@ -240,6 +243,7 @@ std::uint64_t SegmentCore::missing_bytes(const Attempt& attempt) {
 // pools that live come last.
 Segment* SegmentCore::idle_for(std::uint64_t bytes, const Attempt& attempt) noexcept {
   unpark();
+  if (is_on(Fault::D21_a_pool_that_is_entered_is_a_capture) && attends(kScopesOpen)) return nullptr;
   Segment* best = nullptr;
   bool best_is_foreign = true;
   const auto is_better = [&](const Segment& one, bool is_foreign) {

@@ -41,7 +41,10 @@ SegmentCore::SegmentCore(device::Device& device, const SegmentAllocatorOptions& 
   if (fraction < 1) (void)set_memory_fraction(fraction);
   const StateGuard guard(lock_);
   counted_.max_split_size = options.settings.max_split_bytes;
-  if (is_pytorch_) uses_.follow_visit_order(device.streams().default_stream());
+  if (is_pytorch_) {
+    uses_.follow_visit_order(device.streams().default_stream());
+    pools_.follow_visit_order();
+  }
 }
 
 SegmentCore::~SegmentCore() {
@@ -78,7 +81,7 @@ double SegmentCore::set_memory_fraction(double fraction) {
   }
   const auto bytes =
       static_cast<std::uint64_t>(std::llround(fraction * static_cast<double>(facts_.total_bytes)));
-  if (fraction == 1) {
+  if (fraction == 1 || is_on(Fault::C11_a_fraction_is_no_limit)) {
     (void)set_memory_limit(facts_.total_bytes, LimitRule::guideline);
   } else {
     (void)set_memory_limit(bytes, LimitRule::hard);
@@ -110,7 +113,11 @@ PoolId SegmentCore::create_pool(const PrivatePoolOptions& options) {
 
 void SegmentCore::retain_pool(PoolId pool) {
   const StateGuard guard(lock_);
-  ++known_pool("retain_pool", pool).uses;
+  PrivatePool& known = known_pool("retain_pool", pool);
+  if (known.has_ended() && is_on(Fault::D23_ended_pools_are_refused)) {
+    throw InvalidArgument("the pool has ended");
+  }
+  ++known.uses;
 }
 
 void SegmentCore::release_pool(PoolId pool) {
@@ -120,8 +127,7 @@ void SegmentCore::release_pool(PoolId pool) {
     throw InvalidArgument(
         error_message(describe("release_pool"), "uses of the pool", "0", "one that has not ended"));
   }
-  if (known.uses == 1) pools_.note_ended(pool);
-  if (--known.uses == 0) known.options.no_split = false;
+  pools_.end_use(known);
 }
 
 void SegmentCore::destroy_pool(PoolId pool) {
@@ -130,7 +136,7 @@ void SegmentCore::destroy_pool(PoolId pool) {
   {
     const StateGuard guard(lock_);
     PrivatePool& known = known_pool("destroy_pool", pool);
-    known.options.use_on_oom = false;
+    pools_.end_reserve(known);
     has_ended = known.has_ended();
   }
   if (!has_ended) return;
@@ -174,7 +180,7 @@ void SegmentCore::end_pool(PoolId pool) {
     cease(kScopesOpen);
     if (!routes_.empty()) attend(kScopesOpen);  // another thread began one in between
   }
-  release_pool(pool);
+  if (!is_on(Fault::C08_leaving_a_pool_keeps_its_use)) release_pool(pool);
 }
 
 std::uint64_t SegmentCore::empty_pool(PoolId pool) {
@@ -229,6 +235,7 @@ void SegmentCore::remove_callback(CallbackId id) {
 
 SegmentStatistics SegmentCore::segment_statistics() const {
   const StateGuard guard(lock_);
+  show_parked();
   SegmentStatistics now = counted_;
   now.allocation = accounts_.stat(Count::allocation);
   now.segment = accounts_.stat(Count::segment);
@@ -252,6 +259,7 @@ SegmentStatistics SegmentCore::segment_statistics() const {
 
 void SegmentCore::reset_accumulated() noexcept {
   const StateGuard guard(lock_);
+  unpark();
   accounts_.reset_added();
   oversize_allocations_.reset_added();
   oversize_segments_.reset_added();
@@ -262,6 +270,7 @@ void SegmentCore::reset_accumulated() noexcept {
 }
 
 void SegmentCore::do_reset_peaks() noexcept {
+  unpark();
   accounts_.reset_peaks();
   oversize_allocations_.reset_peak();
   oversize_segments_.reset_peak();

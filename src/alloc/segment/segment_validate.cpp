@@ -39,6 +39,9 @@ void add_block(Found& found, const SegmentBlock& block) {
 }  // namespace
 
 void SegmentCore::do_validate() const {
+  check("the parked block was handed out last", parked_ == nullptr || parked_ == placed_ ? 1 : 0,
+        1);
+  check("repeats of no block", placed_ == nullptr ? repeats_ : 0, 0);
   show_parked();
   std::array<Found, 2> found;
   std::uint64_t free_blocks = 0;

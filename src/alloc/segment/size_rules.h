@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "alloc/faults.h"
 #include "strandline/alloc/segment_allocator.h"
 #include "strandline/alloc/segment_settings.h"
 
@@ -38,6 +39,7 @@ class SizeRules {
     if (has_divisions_) [[unlikely]] {
       return rounded_by_divisions(bytes);
     }
+    if (is_on(Fault::C01_sizes_are_rounded_to_256_bytes)) return round_up(bytes, kUnit / 2);
     return bytes < kUnit ? kUnit : round_up(bytes, kUnit);
   }
 
@@ -46,11 +48,15 @@ class SizeRules {
   std::uint64_t device_request(std::uint64_t size) const noexcept {
     if (size <= kSmallBytes) return kSmallSegmentBytes;
     if (size < kOwnSegmentBytes) return settings_.large_segment_bytes;
+    if (is_on(Fault::C02_ten_mib_share_a_segment) && size == kOwnSegmentBytes) {
+      return settings_.large_segment_bytes;
+    }
     return round_up(size, kSmallSegmentBytes);
   }
 
   /// What `left` bytes behind a block of `size` bytes become a block of their own.
   bool cuts(std::uint64_t size, std::uint64_t left, bool is_small_pool) const noexcept {
+    if (is_on(Fault::C03_remainders_at_the_border_are_cut) && left == kSmallBytes) return true;
     if (is_small_pool) return left >= kUnit;
     return size < settings_.max_split_bytes && left > kSmallBytes;
   }

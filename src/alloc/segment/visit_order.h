@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order PyTorch visits the streams that freed blocks wait for, and the private pools that
-// have ended: that of an open-addressing table with robin-hood insertion, over hashes of their
-// numbers. What merges with what first depends on it, and with that sums of inactive_split and the
-// requested size that a free block remembers. Decisions::pytorch needs it to give the same answers;
-// nothing else should. Not synchronised.
+// In which order PyTorch visits the streams that freed blocks wait for, and private pools: that of
+// its hash tables (ska::flat_hash_map and flat_hash_set), which put entries by robin-hood insertion
+// into a power of two of buckets, by the upper bits of a multiplied hash. What merges with what
+// first depends on that order, and with it sums and peaks of inactive_split and the requested size
+// that a free block remembers. Decisions::pytorch needs it to give the same answers; nothing else
+// should. tests/alloc/visit_order_test.cpp holds orders that such tables have shown.
+//
+//   invariant  slots_[i].distance = i - home of what is there; -1 where nothing is
+//
+// Not synchronised.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace strandline::alloc {
@@ -21,86 +23,32 @@ class VisitOrder {
 
   explicit VisitOrder(Hash hash) : hash_(hash) {}
 
-  /// Of streams: 0 is the default stream, n the n-th other, which PyTorch takes from its pool.
-  static std::uint64_t stream_hash(std::uint64_t ordinal) noexcept {
-    const std::uint64_t id = ordinal == 0 ? 0 : (ordinal - 1) * 32 + 3;
-    return id ^ (0x13C6EF373ULL + (id << 6) + (id >> 2));
-  }
+  /// Of streams of the first device: 0 is the default stream, n the n-th that was made, of which
+  /// PyTorch keeps 32. Device type and index stand above the stream's id.
+  static std::uint64_t stream_hash(std::uint64_t ordinal) noexcept;
   /// Of pools: the n-th MemPool.
   static std::uint64_t pool_hash(std::uint64_t ordinal) noexcept { return ordinal; }
 
-  void insert(std::uint64_t ordinal) {
-    if (std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-          return slot.distance >= 0 && slot.ordinal == ordinal;
-        }) == slots_.end()) {
-      place(ordinal);
-    }
-  }
-  void erase(std::uint64_t ordinal) noexcept {
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].distance < 0 || slots_[i].ordinal != ordinal) continue;
-      --count_;
-      for (; i + 1 < slots_.size() && slots_[i + 1].distance > 0; ++i) {
-        slots_[i] = {slots_[i + 1].ordinal, slots_[i + 1].distance - 1};
-      }
-      slots_[i].distance = -1;
-      return;
-    }
-  }
-  std::vector<std::uint64_t> ordinals() const {
-    std::vector<std::uint64_t> all;
-    for (const Slot& slot : slots_) {
-      if (slot.distance >= 0) all.push_back(slot.ordinal);
-    }
-    return all;
-  }
+  /// bad_alloc leaves out this one.
+  void insert(std::uint64_t ordinal);
+  void erase(std::uint64_t ordinal) noexcept;
+  bool contains(std::uint64_t ordinal) const noexcept { return find(ordinal) != slots_.size(); }
+  std::vector<std::uint64_t> ordinals() const;
 
  private:
   struct Slot {
     std::uint64_t ordinal = 0;
-    int distance = -1;  // from its home; -1: empty
+    int distance = -1;
   };
 
-  std::size_t home(std::uint64_t ordinal) const noexcept {
-    return static_cast<std::size_t>((11400714819323198485ULL * hash_(ordinal)) >>
-                                    (64 - std::countr_zero(buckets_)));
-  }
-  int most_lookups() const noexcept { return std::max(4, std::countr_zero(buckets_)); }
-
-  void place(std::uint64_t ordinal) {
-    if (buckets_ == 0 || 2 * (count_ + 1) > buckets_) grow();
-    for (;;) {
-      std::size_t i = home(ordinal);
-      int distance = 0;
-      Slot carried{ordinal, 0};
-      for (;; ++i, ++distance) {
-        if (distance == most_lookups()) break;
-        if (slots_[i].distance < distance) {
-          carried.distance = distance;
-          std::swap(slots_[i], carried);
-          if (carried.distance < 0) {
-            ++count_;
-            return;
-          }
-          distance = carried.distance;
-        }
-      }
-      ordinal = carried.ordinal;
-      grow();
-    }
-  }
-  void grow() {
-    const std::vector<Slot> old = std::exchange(slots_, {});
-    buckets_ = std::max<std::size_t>(4, 2 * buckets_);
-    slots_.resize(buckets_ + static_cast<std::size_t>(most_lookups()));
-    count_ = 0;
-    for (const Slot& slot : old) {
-      if (slot.distance >= 0) place(slot.ordinal);
-    }
-  }
+  std::size_t find(std::uint64_t ordinal) const noexcept;
+  std::size_t home(std::uint64_t ordinal) const noexcept;
+  static int most_lookups(std::size_t buckets) noexcept;
+  bool place(std::uint64_t ordinal) noexcept;
+  void grow();
 
   Hash hash_;
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_;  // the last one stays empty
   std::size_t buckets_ = 0;
   std::size_t count_ = 0;
 };

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "strandline/core/error.h"
@@ -40,6 +42,7 @@ struct LoggedCall {
 struct CallLog {
   std::vector<LoggedCall> calls;
   std::vector<std::uint64_t> fails_in;  ///< allocations until one fails, 1: the next
+  std::function<void()> on_allocate;    ///< called once, inside the next allocation
 
   bool fails_now() {
     for (std::uint64_t& left : fails_in) --left;
@@ -56,6 +59,7 @@ class LoggedMemory final : public device::Memory {
  private:
   device::Allocation do_allocate(std::uint64_t bytes, device::Placement placement,
                                  std::uint64_t alignment) override {
+    if (const auto hook = std::exchange(log_.on_allocate, {})) hook();
     try {
       if (log_.fails_now()) throw OutOfMemory("[LoggedMemory] told to fail", bytes, 0, 0);
       const device::Allocation made =
@@ -216,6 +220,7 @@ class LoggedDevice final : public device::Device {
 
   /// Without writing it down.
   device::Streams& quiet_streams() { return machine_.device().streams(); }
+  sim::Machine& machine() { return machine_; }
 
   CallLog log;
 
