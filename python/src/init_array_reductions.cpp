@@ -42,7 +42,8 @@ void def_arg_reduction(nb::module_& m, const char* name, ArgReduction function, 
 }  // namespace
 
 void init_array_reductions(nb::module_& m) {
-  def_reduction(m, "sum", array::sum, "Over an axis, several, or all; bool is counted in int32.");
+  def_reduction(m, "sum", array::sum,
+                "Over an axis, several, or all; bool is counted in int32, uint8 in uint32.");
   def_reduction(m, "prod", array::prod, "The product over an axis, several, or all.");
   def_reduction(m, "mean", array::mean, "The mean over an axis, several, or all.");
   def_reduction(m, "max", array::max, "The largest over an axis, several, or all.");

@@ -54,11 +54,6 @@ Array promoted(const char* function, BinaryOp op, const Array& a, const Array& b
   return binary(function, op, a, b, promote(a.dtype(), b.dtype()));
 }
 
-// Divisions of truth values have no result in them.
-Dtype at_least_integer(Dtype dtype) noexcept {
-  return dtype == Dtype::bool_ ? Dtype::int32 : dtype;
-}
-
 }  // namespace
 
 // -- making ---------------------------------------------------------------------------------------
@@ -192,16 +187,13 @@ Array divide(const Array& a, const Array& b) {
   return binary("divide", BinaryOp::divide, a, b, dtype);
 }
 Array floor_divide(const Array& a, const Array& b) {
-  const Dtype dtype = at_least_integer(promote(a.dtype(), b.dtype()));
-  return binary("floor_divide", BinaryOp::floor_divide, a, b, dtype);
+  return promoted("floor_divide", BinaryOp::floor_divide, a, b);
 }
 Array remainder(const Array& a, const Array& b) {
-  const Dtype dtype = at_least_integer(promote(a.dtype(), b.dtype()));
-  return binary("remainder", BinaryOp::remainder, a, b, dtype);
+  return promoted("remainder", BinaryOp::remainder, a, b);
 }
 Array power(const Array& a, const Array& b) {
-  const Dtype dtype = at_least_integer(promote(a.dtype(), b.dtype()));
-  return binary("power", BinaryOp::power, a, b, dtype);
+  return promoted("power", BinaryOp::power, a, b);
 }
 Array maximum(const Array& a, const Array& b) {
   return promoted("maximum", BinaryOp::maximum, a, b);

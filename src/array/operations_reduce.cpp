@@ -52,6 +52,12 @@ Array reduce(const char* function, ReduceOp op, const Array& a, const Axes& axes
   return with_axes(make_node<Reduce>(shape, a.dtype(), {a}, op, folded), a.shape(), folded, keep);
 }
 
+// What sums of small integers are counted in.
+Dtype counting_dtype(Dtype dtype) noexcept {
+  if (dtype == Dtype::bool_) return Dtype::int32;
+  return dtype == Dtype::uint8 ? Dtype::uint32 : dtype;
+}
+
 Array arg_reduce(const char* function, ReduceOp op, const Array& a, std::optional<int> axis,
                  KeepDims keep) {
   const Array line = axis ? a : flatten(a);
@@ -122,13 +128,11 @@ std::string matmul_library() {
 }
 
 Array sum(const Array& a, const Axes& axes, KeepDims keep) {
-  const Array counted = a.dtype() == Dtype::bool_ ? astype(a, Dtype::int32) : a;
-  return reduce("sum", ReduceOp::sum, counted, axes, keep);
+  return reduce("sum", ReduceOp::sum, astype(a, counting_dtype(a.dtype())), axes, keep);
 }
 
 Array prod(const Array& a, const Axes& axes, KeepDims keep) {
-  const Array counted = a.dtype() == Dtype::bool_ ? astype(a, Dtype::int32) : a;
-  return reduce("prod", ReduceOp::product, counted, axes, keep);
+  return reduce("prod", ReduceOp::product, astype(a, counting_dtype(a.dtype())), axes, keep);
 }
 
 Array mean(const Array& a, const Axes& axes, KeepDims keep) {

@@ -110,7 +110,7 @@ STRANDLINE_API std::string matmul_library();
 using Axes = std::optional<std::vector<int>>;  ///< none: all axes
 enum class KeepDims : bool { no, yes };
 
-/// bool is counted in int32.
+/// bool is counted in int32, uint8 in uint32.
 STRANDLINE_API Array sum(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 STRANDLINE_API Array prod(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 STRANDLINE_API Array mean(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);

@@ -360,7 +360,7 @@ def matmul_library() -> str:
     """What multiplies float matrices."""
 
 def sum(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """Over an axis, several, or all; bool is counted in int32."""
+    """Over an axis, several, or all; bool is counted in int32, uint8 in uint32."""
 
 def prod(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
     """The product over an axis, several, or all."""
