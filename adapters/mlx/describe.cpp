@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "describe.h"
 
-#include <atomic>
 #include <vector>
-
-#include "thread_caches.h"
 
 namespace strandline::mlx_adapter {
 namespace {
@@ -47,52 +44,41 @@ record::Dtype dtype_of(mx::Dtype dtype) noexcept {
 
 }  // namespace
 
-LayoutId layout_of(const mx::array& array) {
-  record::Tables& tables = record::recorder().tables();
-  RecentLayouts& recent = thread_caches().layouts;
-  const std::uint32_t generation = tables.generation.load(std::memory_order_acquire);
+constinit std::atomic<std::uint64_t> detail::g_leaf_op{0};
+constinit std::atomic<std::uint64_t> detail::g_header_bytes{0};
+
+std::uint64_t detail::ask_for_header(mx::allocator::Buffer buffer) noexcept {
+  const auto payload = reinterpret_cast<std::uint64_t>(mlx_functions().raw_ptr(&buffer));
+  const std::uint64_t header = payload - reinterpret_cast<std::uint64_t>(buffer.ptr());
+  g_header_bytes.store(header, std::memory_order_relaxed);
+  return header;
+}
+
+LayoutId detail::enter_layout(const mx::array& array) {
+  const std::uint32_t generation = table_generation();
   const mx::Shape& shape = array.shape();
-  if (const LayoutId known = recent.find(shape, array.dtype(), generation)) return known;
   const std::vector<std::int64_t> extents(shape.begin(), shape.end());
-  const LayoutId id = tables.layouts.intern(extents, dtype_of(array.dtype()));
-  recent.keep(shape, array.dtype(), generation, id);
+  const LayoutId id = record::recorder().tables().layouts.intern(extents, dtype_of(array.dtype()));
+  thread_caches().layouts.keep(shape, array.dtype(), generation, id);
   return id;
 }
 
-OpId op_of(mx::Primitive& primitive, const ShadowTable* shadow) {
-  record::Tables& tables = record::recorder().tables();
-  const std::uint32_t generation = tables.generation.load(std::memory_order_acquire);
-  const char* name = primitive.name();
-  if (shadow != nullptr) {
-    if (const OpId known = shadow->op.find(name, generation)) return known;
-  }
+OpId detail::find_op(const char* name, std::uint32_t generation, const ShadowTable* shadow) {
   RecentOps& recent = thread_caches().ops;
   OpId id = recent.find(name, generation);
   if (!id) {
-    id = tables.ops.intern(name);
+    id = record::recorder().tables().ops.intern(name);
     recent.keep(name, generation, id);
   }
   if (shadow != nullptr) shadow->op.keep(name, generation, id);
   return id;
 }
 
-OpId leaf_op() {
-  // Asked for with every leaf: kept, with the generation of the table it is from in the upper half.
-  static constinit std::atomic<std::uint64_t> cached{0};
-  record::Tables& tables = record::recorder().tables();
-  const std::uint64_t generation = tables.generation.load(std::memory_order_acquire);
-  const std::uint64_t known = cached.load(std::memory_order_relaxed);
-  if (known >> 32 == generation && static_cast<std::uint32_t>(known) != 0) {
-    return {static_cast<std::uint32_t>(known)};
-  }
-  const OpId op = tables.ops.intern("Array");
-  cached.store(generation << 32 | op.value, std::memory_order_relaxed);
+OpId detail::enter_leaf_op() {
+  const std::uint64_t generation = table_generation();
+  const OpId op = record::recorder().tables().ops.intern("Array");
+  g_leaf_op.store(generation << 32 | op.value, std::memory_order_relaxed);
   return op;
-}
-
-std::uint64_t payload_of(mx::allocator::Buffer buffer) noexcept {
-  if (buffer.ptr() == nullptr) return 0;
-  return reinterpret_cast<std::uint64_t>(mlx_functions().raw_ptr(&buffer));
 }
 
 record::Holder holder_of(const mx::array& array, Node node, TracebackId traceback) {

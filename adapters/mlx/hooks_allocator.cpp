@@ -26,12 +26,19 @@ std::atomic<std::uint64_t> g_lost_bytes{0};
 // many cache lines, is brought up to date by the next malloc, which is mostly on another thread.
 //
 //   invariant, under mutex:  total = cached.total() + Σ size of the late ones
+//
+// MLX tells its cache's total under a lock of its own. It keeps what is freed when the total stays
+// within a limit, so with a total no larger than one it has kept it need not be asked:
+//
+//   proven_total <= MLX's limit of its cache; 0 while that may be changing
 struct CacheState final : record::StateProvider {
   static constexpr std::size_t kMostLate = 30;
 
   Mutex mutex;
   std::uint32_t late_count STRANDLINE_GUARDED_BY(mutex) = 0;
   std::uint64_t total STRANDLINE_GUARDED_BY(mutex) = 0;
+  std::uint64_t proven_total STRANDLINE_GUARDED_BY(mutex) = 0;
+  std::uint32_t limit_changes STRANDLINE_GUARDED_BY(mutex) = 0;  // under way
   std::array<CachedBuffer, kMostLate> late STRANDLINE_GUARDED_BY(mutex);
   CachedBuffers cached STRANDLINE_GUARDED_BY(mutex);
   std::vector<CachedBuffer> evicted STRANDLINE_GUARDED_BY(mutex);
@@ -54,14 +61,15 @@ struct CacheState final : record::StateProvider {
     }
   }
 
-  void settle() STRANDLINE_REQUIRES(mutex) {
+  STRANDLINE_ALWAYS_INLINE void settle() STRANDLINE_REQUIRES(mutex) {
     const std::uint32_t count = std::exchange(late_count, 0);
     for (std::uint32_t i = 0; i < count; ++i) cached.put(late[i].address, late[i].size);
   }
 
   // What the hooks below record after MLX has done its part, under the lock that spans both.
 
-  void note_malloc(std::uint64_t address, std::uint64_t size, std::uint64_t requested) noexcept
+  STRANDLINE_ALWAYS_INLINE void note_malloc(std::uint64_t address, std::uint64_t size,
+                                            std::uint64_t requested) noexcept
       STRANDLINE_REQUIRES(mutex) try {
     const record::OpContext* scope = record::thread_state().scope;
     const StreamId stream = scope != nullptr ? scope->stream : StreamId{};
@@ -84,9 +92,13 @@ struct CacheState final : record::StateProvider {
     stop_recording_by_fault();
   }
 
-  void note_free(std::uint64_t address, std::uint64_t size) noexcept
+  STRANDLINE_ALWAYS_INLINE void note_free(std::uint64_t address, std::uint64_t size) noexcept
       STRANDLINE_REQUIRES(mutex) try {
-    const std::uint64_t now = mlx_functions().get_cache_memory();
+    std::uint64_t now = total + size;
+    if (now > proven_total) {
+      now = mlx_functions().get_cache_memory();
+      if (now == total + size && limit_changes == 0) proven_total = now;
+    }
     const bool kept = now > total;
     if (kept) {
       if (late_count == kMostLate) settle();
@@ -114,14 +126,14 @@ struct CacheState final : record::StateProvider {
   }
 };
 
-CacheState& cache_state() noexcept {
+STRANDLINE_ALWAYS_INLINE CacheState& cache_state() noexcept {
   static CacheState& state = *new CacheState;
   return state;
 }
 // Made with the adapter: a child of a fork never waits for a thread that was making it.
 [[maybe_unused]] const CacheState& g_cache_state = cache_state();
 
-mx::allocator::Allocator& real_allocator() noexcept {
+STRANDLINE_ALWAYS_INLINE mx::allocator::Allocator& real_allocator() noexcept {
   static mx::allocator::Allocator& allocator = mlx_functions().allocator();
   return allocator;
 }
@@ -162,16 +174,26 @@ class RecordingAllocator final : public mx::allocator::Allocator {
   }
 };
 
-// Calls that may empty the cache; MLX waits for its streams in them, and those threads free memory
-// through the hooks above, so the lock is taken after.
+// Calls that may empty the cache or change its limit; MLX waits for its streams in them, and those
+// threads free memory through the hooks above, so the lock is taken before and after.
 template <typename Call>
 auto then_follow_cache(Call&& call) {
   struct Follow {
+    const bool was_tracking = tracking();  // in a forked child the lock may be held by nobody
+
+    Follow() {
+      if (!was_tracking) return;
+      CacheState& state = cache_state();
+      const LockGuard guard(state.mutex);
+      ++state.limit_changes;
+      state.proven_total = 0;
+    }
     ~Follow() {
-      if (!tracking()) return;
+      if (!was_tracking || !tracking()) return;
+      CacheState& state = cache_state();
+      const LockGuard guard(state.mutex);
+      --state.limit_changes;
       try {
-        CacheState& state = cache_state();
-        const LockGuard guard(state.mutex);
         state.follow_cache(mlx_functions().get_cache_memory());
       } catch (...) {
         stop_recording_by_fault();

@@ -35,7 +35,7 @@ bool find_fused(const mx::Primitive& primitive, std::size_t position, PrimitiveI
          primitives().find(&outputs[position].primitive(), traced);
 }
 
-TracebackId capture_here() {
+STRANDLINE_ALWAYS_INLINE TracebackId capture_here() {
   const TracebackId vmapped = t_work.vmapped_operation;
   const TracebackId calling = vmapped ? vmapped : recorder().capture();
   const TracebackId forward = record::thread_state().forward;
@@ -86,8 +86,6 @@ __attribute__((noinline)) void note_traced_node(Node node, const mx::array& arra
 
 void note_node(Node node, const mx::array& array) {
   if (!array.has_primitive()) {
-    // Arrays that kernels make take the ids of the open scope when they get memory.
-    if (record::thread_state().scope != nullptr) return;
     const TracebackId here = capture_here();
     if (!here) return;
     node.set(here, leaf_op(), record::thread_state().label);
@@ -105,11 +103,14 @@ void note_node(Node node, const mx::array& array) {
 }
 
 // Which output of its primitive a node is gets known after it was made.
-TracebackId traceback_of_output(const mx::array& array, Node node) {
+STRANDLINE_ALWAYS_INLINE TracebackId traceback_of_output(const mx::array& array, Node node) {
   if (!node.is_known()) return {};
+  if (!node.has(Node::kFused)) [[likely]] {
+    return node.traceback();
+  }
   PrimitiveInfo traced;
   TracebackId calling;
-  if (!node.has(Node::kFused) || array.sibling_position() == 0 || !array.has_primitive() ||
+  if (array.sibling_position() == 0 || !array.has_primitive() ||
       !find_fused(array.primitive(), static_cast<std::size_t>(array.sibling_position()), traced) ||
       !fused_calls().find(node.descriptor(), calling)) {
     return node.traceback();
@@ -136,9 +137,16 @@ void note_detached(const mx::array& array) {
 }
 
 // The last descriptor of a buffer: its block is about to be freed, and its sharers go with it.
-bool frees_its_block(const mx::array& array) noexcept {
+STRANDLINE_ALWAYS_INLINE bool frees_its_block(const mx::array& array) noexcept {
   const auto& data = array.data_shared_ptr();
   return data != nullptr && data.use_count() == 1 && data->is_owned();
+}
+
+// What follows is rare, or more than a call: the hooks themselves stay short, since most
+// descriptors that come and go while an operation is evaluated are copies that mean nothing.
+
+__attribute__((noinline)) void note_made(const void* descriptor) noexcept {
+  quietly([&] { note_node(Node(descriptor), DescriptorView(descriptor).array()); });
 }
 
 void note_death(Node node, const mx::array& array) {
@@ -149,6 +157,11 @@ void note_death(Node node, const mx::array& array) {
   if (node.has(Node::kBound) && !frees_its_block(array)) recorder().leave(key_of(array));
 }
 
+__attribute__((noinline)) void note_dying(const void* descriptor) noexcept {
+  if (!tracking()) return;
+  quietly([&] { note_death(Node(descriptor), DescriptorView(descriptor).array()); });
+}
+
 }  // namespace
 
 void hook_desc_init(void* descriptor) STRANDLINE_HOOK("_ZN3mlx4core5array9ArrayDesc4initEv");
@@ -157,15 +170,19 @@ void hook_desc_init(void* descriptor) {
   const Node node(descriptor);
   node.reset();
   mlx_functions().desc_init(descriptor);
-  if (recording()) quietly([&] { note_node(node, DescriptorView(descriptor).array()); });
+  if (!recording()) return;
+  // Arrays that kernels make take the ids of the open scope when they get memory.
+  const bool is_copy = record::thread_state().scope != nullptr &&
+                       !DescriptorView(descriptor).array().has_primitive();
+  if (!is_copy) note_made(descriptor);
 }
 
 void hook_desc_destroy(void* descriptor) STRANDLINE_HOOK("_ZN3mlx4core5array9ArrayDescD1Ev");
 void hook_desc_destroy(void* descriptor) {
   count_call(Hook::desc_destroy);
   const Node node(descriptor);
-  if (node.is_known() && tracking()) {
-    quietly([&] { note_death(node, DescriptorView(descriptor).array()); });
+  if (node.is_more_than_known()) [[unlikely]] {
+    note_dying(descriptor);
   }
   mlx_functions().desc_destroy(descriptor);
 }

@@ -33,9 +33,10 @@ StreamId stream_of(mx::Primitive& primitive) {
   return id;
 }
 
-record::OpContext context_of(mx::Primitive& primitive, Arrays& outputs) {
-  record::OpContext context{
-      .stream = stream_of(primitive), .layout_of = layout_of_unbound_output, .outputs = &outputs};
+void fill_context(record::OpContext& context, mx::Primitive& primitive, Arrays& outputs) {
+  context.stream = stream_of(primitive);
+  context.layout_of = layout_of_unbound_output;
+  context.outputs = &outputs;
   if (!outputs.empty()) {
     if (const Node node(outputs[0]); node.is_known()) {
       context.op = node.op();
@@ -45,7 +46,6 @@ record::OpContext context_of(mx::Primitive& primitive, Arrays& outputs) {
   }
   if (!context.op) context.op = op_of(primitive);
   if (!context.label) context.label = record::thread_state().label;
-  return context;
 }
 
 // In force after the call as well: what adds the gradients up belongs to this operation until the
@@ -62,8 +62,9 @@ void belong_to(const mx::Primitive& primitive) {
 void shadow_eval_cpu(mx::Primitive* self, const Arrays& inputs, Arrays& outputs) {
   count_call(Hook::eval_cpu);
   auto* eval = real_function<void(mx::Primitive*, const Arrays&, Arrays&)>(*self, Slot::eval_cpu);
+  if (!recording()) return eval(self, inputs, outputs);
   record::OpContext context;
-  if (recording()) quietly([&] { context = context_of(*self, outputs); });
+  quietly([&] { fill_context(context, *self, outputs); });
   if (!context.op) return eval(self, inputs, outputs);
   const record::OpScope scope(context);
   struct ForgetTold {

@@ -34,14 +34,14 @@ struct RunCarried {
 static_assert(std::is_trivially_copyable_v<RunCarried> && sizeof(RunCarried) <= 16);
 
 // For a task that allocates after the op's evaluation has returned.
-std::function<void()> with_scope(const record::OpContext& scope, std::function<void()>&& task) {
+void put_in_scope(const record::OpContext& scope, std::function<void()>& task) {
   CarriedTask& carried = thread_caches().tasks.take();
   carried.op = scope.op;
   carried.traceback = scope.traceback;
   carried.label = scope.label;
   carried.stream = scope.stream;
-  carried.task = std::move(task);
-  return RunCarried{&carried};
+  carried.task.swap(task);  // leaves it without one
+  task = RunCarried{&carried};
 }
 
 bool records_merged_stacks() noexcept {
@@ -139,15 +139,13 @@ CompiledFunction hook_compile(CompiledFunction function, std::uintptr_t id, bool
   };
 }
 
-void hook_enqueue(void* scheduler, mx::Stream stream, std::function<void()> task)
+void hook_enqueue(void* scheduler, mx::Stream stream, std::function<void()>* task)
     STRANDLINE_HOOK("_ZN3mlx4core9scheduler9Scheduler7enqueueENS0_6StreamESt8functionIFvvEE");
-void hook_enqueue(void* scheduler, mx::Stream stream, std::function<void()> task) {
+void hook_enqueue(void* scheduler, mx::Stream stream, std::function<void()>* task) {
   count_call(Hook::enqueue);
   const record::OpContext* scope = record::thread_state().scope;
-  if (scope != nullptr && recording()) {
-    quietly([&] { task = with_scope(*scope, std::move(task)); });
-  }
-  mlx_functions().enqueue(scheduler, stream, std::move(task));
+  if (scope != nullptr && recording()) quietly([&] { put_in_scope(*scope, *task); });
+  mlx_functions().enqueue(scheduler, stream, task);
 }
 
 }  // namespace strandline::mlx_adapter

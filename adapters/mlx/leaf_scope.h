@@ -3,8 +3,6 @@
 // traceback.
 #pragma once
 
-#include <optional>
-
 #include "describe.h"
 #include "quietly.h"
 #include "strandline/record/capture.h"
@@ -12,21 +10,25 @@
 
 namespace strandline::mlx_adapter {
 
-inline record::OpContext leaf_context() {
+STRANDLINE_ALWAYS_INLINE void fill_leaf_context(record::OpContext& context) {
   const PendingLeaf& leaf = t_work.leaf;
-  return {.op = leaf_op(),
-          .traceback = leaf.descriptor != nullptr ? leaf.traceback : record::recorder().capture(),
-          .label = record::thread_state().label};
+  context.op = leaf_op();
+  context.traceback = leaf.descriptor != nullptr ? leaf.traceback : record::recorder().capture();
+  context.label = record::thread_state().label;
 }
 
 /// Runs `allocate`, in the scope of the leaf that is being made where no op's is open.
 template <typename Allocate>
 auto in_leaf_scope(Allocate&& allocate) {
   if (!recording() || record::thread_state().scope != nullptr) return allocate();
-  std::optional<record::OpContext> leaf;
-  quietly([&] { leaf = leaf_context(); });
-  if (!leaf) return allocate();
-  const record::OpScope scope(*leaf);
+  record::OpContext leaf;
+  bool is_known = false;
+  quietly([&] {
+    fill_leaf_context(leaf);
+    is_known = true;
+  });
+  if (!is_known) return allocate();
+  const record::OpScope scope(leaf);
   return allocate();
 }
 

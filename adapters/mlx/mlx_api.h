@@ -62,7 +62,7 @@ struct MlxFunctions {
   ValueAndGradFunction (*value_and_grad)(const ArraysFunction&, const std::vector<int>&) = nullptr;
   CompiledFunction (*compile)(CompiledFunction, std::uintptr_t, bool,
                               std::vector<std::uint64_t>) = nullptr;
-  void (*enqueue)(void*, mx::Stream, std::function<void()>) = nullptr;
+  void (*enqueue)(void*, mx::Stream, std::function<void()>*) = nullptr;
 };
 
 namespace detail {

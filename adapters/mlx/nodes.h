@@ -68,6 +68,8 @@ class Node {
 
   const void* descriptor() const noexcept { return bytes_; }
   bool is_known() const noexcept { return state() != 0; }
+  /// Flags are set: its death means something.
+  bool is_more_than_known() const noexcept { return state() > kKnown; }
   bool has(Flag flag) const noexcept { return (state() & flag) != 0; }
   TracebackId traceback() const noexcept { return {word(detail::kTraceback)}; }
   OpId op() const noexcept { return {word(detail::kOp)}; }

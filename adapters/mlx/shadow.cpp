@@ -19,26 +19,17 @@
 #include "strandline/core/without_fork.h"
 
 namespace strandline::mlx_adapter {
+
+constinit std::array<detail::Shadow, detail::kArenaTables> detail::g_shadows{};
+constinit std::array<std::atomic<detail::Shadow*>, detail::kRecent> detail::g_recent{};
+
 namespace {
 
-constexpr std::size_t kPrefixSlots = 2;    // offset-to-top and RTTI
-constexpr std::size_t kVirtualSlots = 24;  // MLX's primitives have 10 to 12
-constexpr std::size_t kArenaTables = 1024;
-constexpr std::size_t kRecent = 64;  // classes found without a lock
-
-struct Entry {
-  ShadowTable facts;
-  void* prefix[kPrefixSlots] = {};
-  void* slots[kVirtualSlots] = {};
-};
-
-// Constant and trivially destroyed: nodes are made and die to the end of the process.
-constinit std::array<Entry, kArenaTables> g_entries{};
-constinit std::array<std::atomic<Entry*>, kRecent> g_recent{};
+using detail::Shadow;
 
 struct Arena {
   Mutex mutex;
-  FlatMap<Entry*> by_real STRANDLINE_GUARDED_BY(mutex);
+  FlatMap<Shadow*> by_real STRANDLINE_GUARDED_BY(mutex);
   std::size_t used STRANDLINE_GUARDED_BY(mutex) = 0;
 };
 
@@ -48,14 +39,6 @@ Arena& arena() noexcept {
 }
 // Made with the adapter: a child of a fork never waits for a thread that was making it.
 [[maybe_unused]] const Arena& g_arena = arena();
-
-std::atomic<Entry*>& recent_of(void** real) noexcept {
-  return g_recent[mix_bits(reinterpret_cast<std::uintptr_t>(real)) % kRecent];
-}
-
-void**& table_pointer(mx::Primitive& primitive) noexcept {
-  return *reinterpret_cast<void***>(&primitive);
-}
 
 struct LoadedSegment {
   std::uintptr_t end = 0;
@@ -99,16 +82,16 @@ void* address_of(Function* function) noexcept {
   return reinterpret_cast<void*>(function);
 }
 
-void fill(Entry& entry, mx::Primitive& primitive, void** real) noexcept {
-  entry.facts.real = real;
-  entry.facts.is_compiled = std::string_view(typeid(primitive).name()) == "N3mlx4core8CompiledE";
-  std::memcpy(entry.prefix, real - kPrefixSlots, sizeof entry.prefix);
-  const std::size_t words = std::min(kVirtualSlots, readable_words(real));
-  std::memcpy(entry.slots, real, words * sizeof(void*));
-  entry.slots[static_cast<std::size_t>(Slot::eval_cpu)] = address_of(shadow_eval_cpu);
-  entry.slots[static_cast<std::size_t>(Slot::jvp)] = address_of(shadow_jvp);
-  entry.slots[static_cast<std::size_t>(Slot::vjp)] = address_of(shadow_vjp);
-  entry.slots[static_cast<std::size_t>(Slot::vmap)] = address_of(shadow_vmap);
+void fill(Shadow& shadow, mx::Primitive& primitive, void** real) noexcept {
+  shadow.facts.real = real;
+  shadow.facts.is_compiled = std::string_view(typeid(primitive).name()) == "N3mlx4core8CompiledE";
+  std::memcpy(shadow.prefix, real - detail::kPrefixSlots, sizeof shadow.prefix);
+  const std::size_t words = std::min(detail::kVirtualSlots, readable_words(real));
+  std::memcpy(shadow.slots, real, words * sizeof(void*));
+  shadow.slots[static_cast<std::size_t>(Slot::eval_cpu)] = address_of(shadow_eval_cpu);
+  shadow.slots[static_cast<std::size_t>(Slot::jvp)] = address_of(shadow_jvp);
+  shadow.slots[static_cast<std::size_t>(Slot::vjp)] = address_of(shadow_vjp);
+  shadow.slots[static_cast<std::size_t>(Slot::vmap)] = address_of(shadow_vmap);
 }
 
 constexpr char kVaries[] = "";
@@ -125,34 +108,19 @@ void NamedOp::keep(const char* name, std::uint32_t generation, OpId op) noexcept
   op_.store(std::uint64_t{generation} << 32 | op.value, std::memory_order_relaxed);
 }
 
-const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
-  const auto at =
-      reinterpret_cast<std::uintptr_t>(table_pointer(const_cast<mx::Primitive&>(primitive)));
-  const std::uintptr_t inside = at - reinterpret_cast<std::uintptr_t>(g_entries.data());
-  if (inside >= sizeof(g_entries)) return nullptr;
-  return &g_entries[inside / sizeof(Entry)].facts;
-}
-
-const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept {
-  void** real = table_pointer(primitive);
-  std::atomic<Entry*>& recent = recent_of(real);
-  // An entry does not change once it is filled: one that is found needs no lock.
-  if (Entry* known = recent.load(std::memory_order_acquire);
-      known != nullptr && known->facts.real == real) {
-    table_pointer(primitive) = known->slots;
-    return &known->facts;
-  }
+const ShadowTable* detail::find_or_make_shadow(mx::Primitive& primitive) noexcept {
+  void** const real = table_pointer(primitive);
   Arena& shadows = arena();
   const LockGuard guard(shadows.mutex);
-  Entry*& entry = shadows.by_real[reinterpret_cast<std::uint64_t>(real)];
-  if (entry == nullptr) {
+  Shadow*& shadow = shadows.by_real[reinterpret_cast<std::uint64_t>(real)];
+  if (shadow == nullptr) {
     if (shadows.used == kArenaTables) return nullptr;
-    entry = &g_entries[shadows.used++];
-    fill(*entry, primitive, real);
+    shadow = &g_shadows[shadows.used++];
+    fill(*shadow, primitive, real);
   }
-  recent.store(entry, std::memory_order_release);
-  table_pointer(primitive) = entry->slots;
-  return &entry->facts;
+  recent_of(real).store(shadow, std::memory_order_release);
+  table_pointer(primitive) = shadow->slots;
+  return &shadow->facts;
 }
 
 }  // namespace strandline::mlx_adapter

@@ -7,10 +7,13 @@
 //                                         ^ what the primitive's table pointer points to
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "mlx_api.h"
+#include "strandline/core/flat_map.h"
 #include "strandline/core/ids.h"
 
 namespace strandline::mlx_adapter {
@@ -44,10 +47,54 @@ struct ShadowTable {
   void* real_slot(Slot slot) const noexcept { return real[static_cast<std::size_t>(slot)]; }
 };
 
+namespace detail {
+
+inline constexpr std::size_t kPrefixSlots = 2;    // offset-to-top and RTTI
+inline constexpr std::size_t kVirtualSlots = 24;  // MLX's primitives have 10 to 12
+inline constexpr std::size_t kArenaTables = 1024;
+inline constexpr std::size_t kRecent = 64;  // classes found without a lock
+
+struct Shadow {
+  ShadowTable facts;
+  void* prefix[kPrefixSlots] = {};
+  void* slots[kVirtualSlots] = {};
+};
+
+// Constant and trivially destroyed: nodes are made and die to the end of the process.
+extern constinit std::array<Shadow, kArenaTables> g_shadows;
+extern constinit std::array<std::atomic<Shadow*>, kRecent> g_recent;
+
+inline void**& table_pointer(mx::Primitive& primitive) noexcept {
+  return *reinterpret_cast<void***>(&primitive);
+}
+inline std::atomic<Shadow*>& recent_of(void** real) noexcept {
+  return g_recent[mix_bits(reinterpret_cast<std::uintptr_t>(real)) % kRecent];
+}
+const ShadowTable* find_or_make_shadow(mx::Primitive& primitive) noexcept;
+
+}  // namespace detail
+
 /// The facts of a primitive that is shadowed, null for one that is not.
-const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept;
+inline const ShadowTable* shadow_of(const mx::Primitive& primitive) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(
+      detail::table_pointer(const_cast<mx::Primitive&>(primitive)));
+  const auto first = reinterpret_cast<std::uintptr_t>(detail::g_shadows.data());
+  if (at - first >= sizeof(detail::g_shadows)) return nullptr;
+  const std::uintptr_t shadow = at - offsetof(detail::Shadow, slots);
+  return &reinterpret_cast<const detail::Shadow*>(shadow)->facts;
+}
+
 /// Puts a shadow in front of the primitive's table; null when the arena for shadows is full.
-const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept;
+inline const ShadowTable* put_shadow(mx::Primitive& primitive) noexcept {
+  void**& table = detail::table_pointer(primitive);
+  // A shadow does not change once it is filled: one that is found needs no lock.
+  detail::Shadow* const known = detail::recent_of(table).load(std::memory_order_acquire);
+  if (known == nullptr || known->facts.real != table) [[unlikely]] {
+    return detail::find_or_make_shadow(primitive);
+  }
+  table = known->slots;
+  return &known->facts;
+}
 
 /// The functions that the slots of a shadow lead to, in hooks_primitive.cpp.
 void shadow_eval_cpu(mx::Primitive* self, const Arrays& inputs, Arrays& outputs);

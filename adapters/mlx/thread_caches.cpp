@@ -21,14 +21,13 @@ std::size_t RecentLayouts::index_of(const mx::Shape& shape, mx::Dtype dtype) noe
   return sum % kEntries;
 }
 
-LayoutId RecentLayouts::find(const mx::Shape& shape, mx::Dtype dtype,
-                             std::uint32_t generation) const noexcept {
+LayoutId RecentLayouts::search(const mx::Shape& shape, mx::Dtype dtype,
+                               std::uint32_t generation) noexcept {
   if (shape.size() > kMaxRank) return {};
   const Entry& entry = entries_[index_of(shape, dtype)];
-  const bool same = entry.generation == generation &&
-                    entry.rank_and_dtype == rank_and_dtype(shape, dtype) &&
-                    std::equal(shape.begin(), shape.end(), entry.extents.begin());
-  return same ? entry.id : LayoutId{};
+  if (!is_of(entry, shape, dtype, generation)) return {};
+  last_ = &entry;
+  return entry.id;
 }
 
 void RecentLayouts::keep(const mx::Shape& shape, mx::Dtype dtype, std::uint32_t generation,
@@ -37,6 +36,7 @@ void RecentLayouts::keep(const mx::Shape& shape, mx::Dtype dtype, std::uint32_t 
   Entry& entry = entries_[index_of(shape, dtype)];
   entry = {.id = id, .generation = generation, .rank_and_dtype = rank_and_dtype(shape, dtype)};
   std::copy(shape.begin(), shape.end(), entry.extents.begin());
+  last_ = &entry;
 }
 
 std::size_t RecentOps::index_of(const char* name) noexcept {

@@ -17,7 +17,9 @@ namespace strandline::mlx_adapter {
 /// Ids by shape and dtype. One that is of an older generation of the tables is not found.
 class RecentLayouts {
  public:
-  LayoutId find(const mx::Shape& shape, mx::Dtype dtype, std::uint32_t generation) const noexcept;
+  LayoutId find(const mx::Shape& shape, mx::Dtype dtype, std::uint32_t generation) noexcept {
+    return is_of(*last_, shape, dtype, generation) ? last_->id : search(shape, dtype, generation);
+  }
   void keep(const mx::Shape& shape, mx::Dtype dtype, std::uint32_t generation,
             LayoutId id) noexcept;
 
@@ -33,9 +35,21 @@ class RecentLayouts {
   static std::uint32_t rank_and_dtype(const mx::Shape& shape, mx::Dtype dtype) noexcept {
     return static_cast<std::uint32_t>(shape.size() << 8) | static_cast<std::uint32_t>(dtype.val());
   }
+  // What is kept has at most kMaxRank extents.
+  static bool is_of(const Entry& entry, const mx::Shape& shape, mx::Dtype dtype,
+                    std::uint32_t generation) noexcept {
+    if (entry.generation != generation || entry.rank_and_dtype != rank_and_dtype(shape, dtype)) {
+      return false;
+    }
+    std::size_t same = 0;  // a call of memcmp takes longer than the few extents
+    while (same < shape.size() && shape.data()[same] == entry.extents[same]) ++same;
+    return same == shape.size();
+  }
   static std::size_t index_of(const mx::Shape& shape, mx::Dtype dtype) noexcept;
+  LayoutId search(const mx::Shape& shape, mx::Dtype dtype, std::uint32_t generation) noexcept;
 
   std::array<Entry, kEntries> entries_{};
+  const Entry* last_ = entries_.data();  // found or kept
 };
 
 /// Ids of the names of primitives, by the address of the text. What lies there is compared too:

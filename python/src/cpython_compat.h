@@ -4,6 +4,8 @@
 
 #include <Python.h>
 
+#include "strandline/record/binding_call.h"
+
 namespace strandline::python {
 
 /// This thread's state, where it is known to hold the interpreter lock.
@@ -22,8 +24,14 @@ inline PyThreadState* current_thread_state() noexcept {
 #elif PY_VERSION_HEX >= 0x030C0000
   return _PyThreadState_UncheckedGet();
 #else
-  // 3.11 keeps the state of whichever thread holds the lock in a global.
+  // 3.11 keeps the state of whichever thread holds the lock in a global. A binding call noted the
+  // state of its own thread.
   PyThreadState* holder = _PyThreadState_UncheckedGet();
+  if (holder == nullptr) return nullptr;
+  const void* const* const noted = record::binding_call().watched;
+  if (noted == reinterpret_cast<const void* const*>(&holder->cframe)) [[likely]] {
+    return holder;
+  }
   return holder == PyGILState_GetThisThreadState() ? holder : nullptr;
 #endif
 }

@@ -170,38 +170,46 @@ CodeRange instructions_of(PyCodeObject* code) noexcept {
           .size = (static_cast<std::uintptr_t>(Py_SIZE(code)) + 1) * unit};
 }
 
-// One branch a frame, each at an address of its own, so that the end of a stack is predicted.
-template <std::size_t... Index>
-__attribute__((always_inline)) inline std::size_t RecentStack::count_unchanged(
-    const Known* known, std::index_sequence<Index...>) noexcept {
-  std::size_t count = 0;
-  const auto is_unchanged = [](const Known& here, const Known& next) noexcept {
-    const InterpreterFrame* frame = as_frame(opaque(here.frame));
-    return frame->previous == next.frame && ip_of(frame) == here.ip;
-  };
-  (void)((is_unchanged(known[Index], known[Index + 1]) && ++count != 0) && ...);
-  return count;
+// How many frames from known[From] on, of which `frame` is the first, are as they were; at most
+// kUnrolled. One branch a frame, each at an address of its own, so that the end of a stack is
+// predicted.
+template <std::size_t From>
+STRANDLINE_ALWAYS_INLINE std::size_t RecentStack::count_unchanged(const Known* known,
+                                                                  const void* frame) noexcept {
+  if constexpr (From == kUnrolled) {
+    return From;
+  } else {
+    const void* const next = opaque(known[From + 1].frame);
+    const InterpreterFrame* const at = as_frame(frame);
+    if (at->previous != next || ip_of(at) != known[From].ip) [[unlikely]] {
+      return From;
+    }
+    return count_unchanged<From + 1>(known, next);
+  }
 }
 
 // False when the frames lie elsewhere. A frame is only read when the one before it, or the thread,
 // has just told that it is the next.
-__attribute__((always_inline)) inline bool RecentStack::follow(const void* first) noexcept {
+STRANDLINE_ALWAYS_INLINE bool RecentStack::follow(const void* first) noexcept {
   if (count_ == 0 || known_[0].frame != first) return false;
   for (std::size_t i = 0;;) {
-    const std::size_t unchanged =
-        count_unchanged(&known_[i], std::make_index_sequence<kUnrolled>{});
+    const std::size_t unchanged = count_unchanged<0>(&known_[i], known_[i].frame);
     i += unchanged;
     if (unchanged == kUnrolled) continue;
     const InterpreterFrame* frame = as_frame(known_[i].frame);
-    if (const std::uintptr_t change = ip_of(frame) - known_[i].ip; change != 0) {
-      low_ += change * kMultipliers[i].low;
-      high_ += change * kMultipliers[i].high;
-      known_[i].ip += change;
-      id_ = {};
-    }
+    if (const std::uintptr_t change = ip_of(frame) - known_[i].ip; change != 0)
+      note_change(i, change);
     if (++i == count_) return frame->previous == nullptr;
     if (frame->previous != known_[i].frame) return false;
   }
+}
+
+__attribute__((noinline)) void RecentStack::note_change(std::size_t at,
+                                                        std::uintptr_t change) noexcept {
+  low_ += change * kMultipliers[at].low;
+  high_ += change * kMultipliers[at].high;
+  known_[at].ip += change;
+  id_ = {};
 }
 
 struct RecentStack::Walk {

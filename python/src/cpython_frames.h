@@ -74,8 +74,9 @@ class RecentStack {
 
   bool follow(const void* first) noexcept;
   bool walk(const void* first, std::uintptr_t entry) noexcept;
-  template <std::size_t... Index>
-  static std::size_t count_unchanged(const Known* known, std::index_sequence<Index...>) noexcept;
+  template <std::size_t From>
+  static std::size_t count_unchanged(const Known* known, const void* frame) noexcept;
+  void note_change(std::size_t at, std::uintptr_t change) noexcept;
 
   // Behind the last frame comes one that equals none.
   std::array<Known, record::kMaxFrames + kUnrolled + 1> known_{};

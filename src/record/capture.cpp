@@ -65,11 +65,11 @@ __attribute__((noinline)) ThreadCounts* make_counts() noexcept {
   return t_counts = counts;
 }
 
-ThreadCounts* counts_of_thread() noexcept {
+STRANDLINE_ALWAYS_INLINE ThreadCounts* counts_of_thread() noexcept {
   return STRANDLINE_LIKELY(t_counts != nullptr) ? t_counts : make_counts();
 }
 
-TracebackId counted(TracebackId stack) noexcept {
+STRANDLINE_ALWAYS_INLINE TracebackId counted(TracebackId stack) noexcept {
   if (ThreadCounts* counts = counts_of_thread()) {
     add_one(counts->captures);
     if (!stack) add_one(counts->failed);
@@ -89,23 +89,26 @@ bool first_source(Use&& use) noexcept {
   return false;
 }
 
-TracebackId gather_language(TracebackTable& table) noexcept {
+STRANDLINE_ALWAYS_INLINE TracebackId gather_language(TracebackTable& table) noexcept {
   TracebackId stack;
-  first_source([&](CaptureSource& source, std::uint16_t index) {
-    return source.try_gather(table, index, stack);
-  });
+  const std::size_t count = g_sources.count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    CaptureSource* source = g_sources.sources[i].load(std::memory_order_relaxed);
+    if (source->try_gather(table, static_cast<std::uint16_t>(i), stack)) break;
+  }
   return stack;
 }
 
 // The second and further times in one call of a binding, the stack is that of the first. One that
 // was gathered before the table was cleared reads as none, which is over with the call.
-TracebackId gather_in_call(TracebackTable& table) noexcept {
+__attribute__((noinline)) TracebackId gather_in_call(TracebackTable& table) noexcept {
+  const TracebackId stack = gather_language(table);
   BindingCall& call = binding_call();
-  if (!call.is_running()) return gather_language(table);
-  if (call.table == &table && call.stack) return call.stack;
-  call.stack = gather_language(table);
-  call.table = &table;
-  return call.stack;
+  if (call.is_running()) {
+    call.stack = stack;
+    call.table = &table;
+  }
+  return counted(stack);
 }
 
 TracebackId gather_site(TracebackTable& table) noexcept {
@@ -125,6 +128,23 @@ TracebackId gather_all(TracebackTable& table, const void* frame) noexcept {
     return true;
   });
   return has_language ? stack : gather_native(table, nullptr, frame);
+}
+
+__attribute__((noinline)) TracebackId capture_other(TracebackTable& table, Stacks stacks,
+                                                    const void* frame) noexcept {
+  switch (stacks) {
+    case Stacks::none:
+      return {};
+    case Stacks::python:
+      return gather_in_call(table);
+    case Stacks::site:
+      return counted(gather_site(table));
+    case Stacks::native:
+      return counted(gather_native(table, nullptr, frame));
+    case Stacks::all:
+      return counted(gather_all(table, frame));
+  }
+  return {};
 }
 
 }  // namespace
@@ -155,19 +175,15 @@ TracebackId capture_traceback(TracebackTable& table) noexcept {
 }
 
 TracebackId capture_traceback(TracebackTable& table, Stacks stacks) noexcept {
-  switch (stacks) {
-    case Stacks::none:
-      return {};
-    case Stacks::python:
-      return counted(gather_in_call(table));
-    case Stacks::site:
-      return counted(gather_site(table));
-    case Stacks::native:
-      return counted(gather_native(table, nullptr, __builtin_frame_address(0)));
-    case Stacks::all:
-      return counted(gather_all(table, __builtin_frame_address(0)));
+  if (stacks != Stacks::python) [[unlikely]] {
+    return capture_other(table, stacks, __builtin_frame_address(0));
   }
-  return {};
+  const BindingCall& call = binding_call();
+  if (call.table != &table || !call.is_running() || !call.stack || t_counts == nullptr) {
+    return gather_in_call(table);
+  }
+  add_one(t_counts->captures);
+  return call.stack;
 }
 
 const void* language_frame() noexcept {

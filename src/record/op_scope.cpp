@@ -13,12 +13,10 @@ namespace {
 std::atomic<std::uint32_t> g_threads{0};
 }
 
-std::uint16_t thread_number() noexcept {
+std::uint16_t detail::give_thread_number() noexcept {
+  const std::uint32_t number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
   ThreadState& state = thread_state();
-  if (state.number == 0) {
-    const std::uint32_t number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
-    state.number = static_cast<std::uint16_t>(number < UINT16_MAX ? number : UINT16_MAX);
-  }
+  state.number = static_cast<std::uint16_t>(number < UINT16_MAX ? number : UINT16_MAX);
   return state.number;
 }
 

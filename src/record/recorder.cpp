@@ -4,10 +4,12 @@
 #include "strandline/record/recorder.h"
 
 #include <exception>
+#include <utility>
 
 #include <pthread.h>
 
 #include "fault.h"
+#include "live_blocks_paths.h"
 
 namespace strandline::record {
 
@@ -20,7 +22,8 @@ namespace {
 constexpr std::size_t kMaxPhases = 100'000;
 
 // The ids an allocation gets: those of the open scope; without one, what this thread can tell.
-Holder holder_from_thread(Recorder& recorder, std::uint64_t requested) noexcept {
+STRANDLINE_ALWAYS_INLINE Holder holder_from_thread(Recorder& recorder,
+                                                   std::uint64_t requested) noexcept {
   const ThreadState& state = thread_state();
   Holder holder{.label = state.label, .view_bytes = requested};
   if (state.scope == nullptr) {
@@ -36,7 +39,7 @@ Holder holder_from_thread(Recorder& recorder, std::uint64_t requested) noexcept 
 }
 
 // What the first array bound knows; what it does not know is as the allocation told it.
-Holder merge(Holder bound, const Holder& allocated) noexcept {
+STRANDLINE_ALWAYS_INLINE Holder merge(Holder bound, const Holder& allocated) noexcept {
   if (!bound.traceback) bound.traceback = allocated.traceback;
   if (!bound.op) bound.op = allocated.op;
   if (!bound.layout) bound.layout = allocated.layout;
@@ -44,7 +47,7 @@ Holder merge(Holder bound, const Holder& allocated) noexcept {
   return bound;
 }
 
-Event event_of(Action action, const LiveBlock& block) noexcept {
+STRANDLINE_ALWAYS_INLINE Event event_of(Action action, const LiveBlock& block) noexcept {
   return {.address = block.address,
           .size = block.size,
           .requested = block.requested,
@@ -61,6 +64,16 @@ Event event_of(Action action, const LiveBlock& block) noexcept {
 
 }  // namespace
 
+STRANDLINE_ALWAYS_INLINE Recorder::LateFree Recorder::late_free(const Release& release) noexcept {
+  return {.address = release.address,
+          .size = release.size,
+          .ticks = clock_ticks(),
+          .stream = release.stream,
+          .thread = thread_number(),
+          .device = release.device,
+          .action = release.action};
+}
+
 Recorder::Recorder() : phases_(kMaxPhases) {
   pthread_atfork([] { recorder().lock_for_fork(); }, [] { recorder().unlock_after_fork(); },
                  [] { recorder().die_in_forked_child(); });
@@ -72,13 +85,19 @@ Recorder& detail::make_recorder() noexcept {
   return instance;
 }
 
-std::uint64_t Recorder::append(Event& event) {
+template <typename Make>
+STRANDLINE_ALWAYS_INLINE const Event& Recorder::append(Make&& make) noexcept {
+  Event& event = ring_->append_made(make);
   event.ticks = clock_ticks();
   event.thread = thread_number();
+  count_event(event);
+  return event;
+}
+
+STRANDLINE_ALWAYS_INLINE void Recorder::count_event(const Event& event) noexcept {
   const auto action = static_cast<std::size_t>(event.action);
   ++counters_.events[action];
   counters_.bytes[action] += event.size;
-  return ring_->append(event);
 }
 
 TracebackId Recorder::capture() noexcept {
@@ -93,45 +112,41 @@ void Recorder::note_alloc(const Allocation& allocation) noexcept {
     if (mode == Mode::on) {
       holder = holder_from_thread(*this, allocation.requested);
     }
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     write_alloc(allocation, holder);
   });
 }
 
-void Recorder::write_alloc(const Allocation& allocation, const Holder& holder) {
-  LiveBlock block{.address = allocation.address,
-                  .size = allocation.size,
-                  .requested = allocation.requested,
-                  .holder = holder,
-                  .owner = allocation.owner,
-                  .stream = allocation.stream,
-                  .pool = allocation.pool,
-                  .thread = thread_number(),
-                  .device = allocation.device};
+STRANDLINE_ALWAYS_INLINE void Recorder::write_alloc(const Allocation& allocation,
+                                                    const Holder& holder) {
   if (allocation.action == Action::alloc_reuse) live_.drop_cached(allocation.size);
+  LiveBlock& block = live_.open(allocation.address, allocation.size, allocation.requested);
+  block.holder = holder;
+  block.owner = allocation.owner;
+  block.stream = allocation.stream;
+  block.pool = allocation.pool;
+  block.thread = thread_number();
+  block.device = allocation.device;
   // Asked again under the lock: a switch between the caller's test and here must not lose a block.
   if (!recording() || ring_ == nullptr) {
     if (ring_ != nullptr) ++counters_.allocs_while_off;
-    live_.add(block);
     return;
   }
   block.action = allocation.action;
   block.hidden = allocation.requested < options_.min_size;
-  Event event = event_of(allocation.action, block);
+  block.alloc_sequence = ring_->next_sequence();
   if (block.hidden) {
     ++counters_.dropped_below_min_size;
     counters_.dropped_bytes += block.size;
-    event.ticks = clock_ticks();
-    block.alloc_sequence = ring_->next_sequence();
+    block.alloc_ticks = clock_ticks();
   } else {
-    block.alloc_sequence = append(event);
+    block.alloc_ticks = append([&block] { return event_of(block.action, block); }).ticks;
     ThreadState& state = thread_state();
     state.last_alloc_address = block.address;
     state.last_alloc_sequence = block.alloc_sequence;
+    state.last_alloc_place = live_.place_of(block);
   }
-  block.alloc_ticks = event.ticks;
-  live_.add(block);
-  live_.update_peaks(block.alloc_sequence, event.ticks);
+  live_.update_peaks(block.alloc_sequence, block.alloc_ticks);
   phases_.note_active(live_.active(Measure::capacity));
 }
 
@@ -139,29 +154,57 @@ void Recorder::note_free(const Release& release) noexcept {
   if (!tracking() || release.address == 0) return;
   guarded("note_free", [&] {
     const LockGuard guard(mutex_);
-    LiveBlock block{.address = release.address, .size = release.size, .device = release.device};
-    bool known = false;
-    if (ends_block(release.action)) {
-      known = live_.remove(release.address, block);
-    } else if (const LiveBlock* found = live_.find(release.address)) {
-      known = true;
-      block = *found;
+    const bool is_on = recording() && ring_ != nullptr;
+    if (!is_on || late_count_ == kMostLate) {
+      if (late_count_ != 0) write_late_frees();
+      return write_free(late_free(release), is_on);
     }
-    if (release.action == Action::free_to_cache) live_.add_cached(block.size);
-    if (ring_ == nullptr) return;
-    // While off, only what is in the record already is brought to its end.
-    if (!recording() && (!known || block.hidden || ring_->find(block.alloc_sequence) == nullptr)) {
-      return;
-    }
-    if (block.hidden) {
-      ++counters_.dropped_below_min_size;
-      return;
-    }
-    if (!known) ++counters_.orphan_frees;
-    Event event = event_of(release.action, block);
-    if (release.stream) event.stream = release.stream;
-    append(event);
+    late_[late_count_++] = late_free(release);
   });
+}
+
+void Recorder::write_late_frees() noexcept {
+  const std::uint32_t count = std::exchange(late_count_, 0);
+  try {
+    for (std::uint32_t i = 0; i < count; ++i) write_free(late_[i], true);
+  } catch (const std::exception& fault) {  // no memory to keep what was at the peak
+    die_of(fault.what());
+  }
+}
+
+STRANDLINE_ALWAYS_INLINE void Recorder::write_free(const LateFree& late, bool was_recording) {
+  const LiveBlock* known =
+      ends_block(late.action) ? live_.remove(late.address) : live_.find(late.address);
+  if (late.action == Action::free_to_cache) {
+    live_.add_cached(known != nullptr ? known->size : late.size);
+  }
+  if (ring_ == nullptr) return;
+  // While off, only what is in the record already is brought to its end.
+  if (!was_recording &&
+      (known == nullptr || known->hidden || ring_->find(known->alloc_sequence) == nullptr)) {
+    return;
+  }
+  if (known != nullptr && known->hidden) {
+    ++counters_.dropped_below_min_size;
+    return;
+  }
+  append_free(late, known);
+}
+
+STRANDLINE_ALWAYS_INLINE void Recorder::append_free(const LateFree& late,
+                                                    const LiveBlock* known) noexcept {
+  if (known == nullptr) ++counters_.orphan_frees;
+  Event& event = ring_->append_made([&] {
+    return known != nullptr ? event_of(late.action, *known)
+                            : Event{.address = late.address,
+                                    .size = late.size,
+                                    .device = late.device,
+                                    .action = late.action};
+  });
+  if (late.stream) event.stream = late.stream;
+  event.ticks = late.ticks;
+  event.thread = late.thread;
+  count_event(event);
 }
 
 void Recorder::note_segment(Action action, std::uint64_t address, std::uint64_t size,
@@ -169,17 +212,18 @@ void Recorder::note_segment(Action action, std::uint64_t address, std::uint64_t 
   const bool ends_segment = action == Action::cache_to_device || action == Action::segment_free;
   if (!(ends_segment ? tracking() : recording())) return;
   guarded("note_segment", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (action == Action::cache_to_device) live_.drop_cached(size);
     // While off, a segment that the record may show is brought to its end.
     if (!recording() && (!ends_segment || ring_ == nullptr || ring_->size() == 0)) return;
-    Event event{.address = address,
-                .size = size,
-                .stream = stream,
-                .pool = pool,
-                .device = device,
-                .action = action};
-    append(event);
+    append([&] {
+      return Event{.address = address,
+                   .size = size,
+                   .stream = stream,
+                   .pool = pool,
+                   .device = device,
+                   .action = action};
+    });
   });
 }
 
@@ -188,27 +232,29 @@ void Recorder::note_oom(std::uint64_t requested, std::uint64_t device_free, Stre
   if (!recording()) return;
   guarded("note_oom", [&] {
     const Holder holder = holder_from_thread(*this, requested);
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!recording()) return;
-    Event event{.address = device_free,
-                .requested = requested,
-                .traceback = holder.traceback,
-                .op = holder.op,
-                .label = holder.label,
-                .layout = holder.layout,
-                .stream = stream,
-                .device = device,
-                .action = Action::oom};
-    append(event);
+    append([&] {
+      return Event{.address = device_free,
+                   .requested = requested,
+                   .traceback = holder.traceback,
+                   .op = holder.op,
+                   .label = holder.label,
+                   .layout = holder.layout,
+                   .stream = stream,
+                   .device = device,
+                   .action = Action::oom};
+    });
   });
 }
 
 void Recorder::bind(std::uint64_t address, ArrayKey array, const Holder& holder) noexcept {
   if (!recording() || !array) return;
   guarded("bind", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!recording()) return;
-    LiveBlocks::Binding binding = live_.try_bind(address, array, holder);
+    LiveBlocks::Binding binding =
+        live_.try_bind(address, array, holder, thread_state().last_alloc_place);
     if (binding.bound == LiveBlocks::Bound::elsewhere) {
       if (const LiveBlock* changed = live_.leave(array)) write_holder(*changed);
       binding = live_.try_bind(address, array, holder);
@@ -217,7 +263,8 @@ void Recorder::bind(std::uint64_t address, ArrayKey array, const Holder& holder)
   });
 }
 
-void Recorder::note_binding(const LiveBlocks::Binding& binding, const Holder& holder) {
+STRANDLINE_ALWAYS_INLINE void Recorder::note_binding(const LiveBlocks::Binding& binding,
+                                                     const Holder& holder) {
   switch (binding.bound) {
     case LiveBlocks::Bound::elsewhere:
     case LiveBlocks::Bound::unknown_block:
@@ -255,24 +302,26 @@ void Recorder::note_binding(const LiveBlocks::Binding& binding, const Holder& ho
 void Recorder::leave(ArrayKey array) noexcept {
   if (!tracking()) return;
   guarded("leave", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (const LiveBlock* changed = live_.leave(array)) write_holder(*changed);
   });
 }
 
 void Recorder::write_holder(const LiveBlock& block) {
   if (!recording() || ring_ == nullptr || block.hidden) return;
-  Event event = event_of(Action::holder, block);
-  event.size = block.holder.view_bytes;
-  event.requested = block.holder.view_offset;
-  append(event);
+  append([&block] {
+    Event event = event_of(Action::holder, block);
+    event.size = block.holder.view_bytes;
+    event.requested = block.holder.view_offset;
+    return event;
+  });
 }
 
 bool Recorder::annotate(std::uint64_t address, LabelId label) noexcept {
   if (!recording()) return false;
   bool found = false;
   guarded("annotate", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     const LiveBlock* block = live_.set_label(address, label);
     found = block != nullptr;
     if (found) write_annotation(*block);
@@ -284,7 +333,7 @@ bool Recorder::annotate_array(ArrayKey array, LabelId label) noexcept {
   if (!recording()) return false;
   bool found = false;
   guarded("annotate_array", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     live_.set_sharer_label(array, label);
     const LiveBlock* block = live_.block_of(array);
     found = block != nullptr;
@@ -299,17 +348,16 @@ bool Recorder::annotate_array(ArrayKey array, LabelId label) noexcept {
 
 void Recorder::write_annotation(const LiveBlock& block) {
   if (!recording() || ring_ == nullptr || block.hidden) return;
-  Event event = event_of(Action::annotate, block);
-  append(event);
+  append([&block] { return event_of(Action::annotate, block); });
 }
 
 void Recorder::mark_snapshot() noexcept {
   if (!recording()) return;
   guarded("mark_snapshot", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!recording()) return;
-    Event event{.size = live_.active(Measure::capacity), .action = Action::snapshot};
-    append(event);
+    const std::uint64_t active = live_.active(Measure::capacity);
+    append([active] { return Event{.size = active, .action = Action::snapshot}; });
   });
 }
 

@@ -15,7 +15,7 @@ namespace strandline::record {
 void Recorder::start(const RecordOptions& options) {
   bool needs_ring = false;
   {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!tracking()) refuse_start();
     needs_ring = ring_ == nullptr || ring_->capacity() != options.max_entries;
   }
@@ -30,7 +30,7 @@ void Recorder::start(const RecordOptions& options) {
   InitialState initial;
   const ProvidersLock providers;
   providers.begin_recording(initial);
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   if (pause) pause->take_rest(*this);
   add_initial(initial);
   if (fresh != nullptr) {
@@ -79,7 +79,7 @@ void Recorder::stop() noexcept {
 
 void Recorder::clear_history(ClearTables clear_tables) {
   SinkPump::Pause pause(*this);
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   pause.take_rest(*this);
   if (ring_ != nullptr) {
     ring_->clear();
@@ -95,7 +95,7 @@ void Recorder::clear_history(ClearTables clear_tables) {
 }
 
 RecordOptions Recorder::options() const {
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   return options_;
 }
 
@@ -103,7 +103,7 @@ std::uint32_t Recorder::begin_phase(const std::string& name) noexcept {
   if (!recording()) return 0;
   std::uint32_t number = 0;
   guarded("begin_phase", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!recording()) return;
     number = phases_.begin(name, thread_number(), clock_ticks(), ring_->next_sequence(),
                            live_.active(Measure::capacity));
@@ -113,7 +113,7 @@ std::uint32_t Recorder::begin_phase(const std::string& name) noexcept {
 
 void Recorder::end_phase(std::uint32_t number) noexcept {
   if (number == 0 || !tracking()) return;
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   if (ring_ == nullptr) return;
   phases_.end(number, clock_ticks(), ring_->next_sequence(), live_.active(Measure::capacity));
 }
@@ -121,25 +121,25 @@ void Recorder::end_phase(std::uint32_t number) noexcept {
 void Recorder::reset_peak() noexcept {
   if (!tracking()) return;
   guarded("reset_peak", [&] {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     live_.reset_peaks(ring_ != nullptr ? ring_->next_sequence() - 1 : 0, clock_ticks());
   });
 }
 
 std::uint64_t Recorder::active(Measure measure) const noexcept {
   if (!tracking()) return 0;
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   return live_.active(measure);
 }
 
 std::uint64_t Recorder::peak(Measure measure) const noexcept {
   if (!tracking()) return 0;
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   return live_.peak(measure).bytes;
 }
 
 Counters Recorder::counters() const {
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   return counters_unlocked();
 }
 
@@ -156,13 +156,13 @@ Counters Recorder::counters_unlocked() const {
 
 TracebackId Recorder::traceback_of(std::uint64_t address) const noexcept {
   if (!tracking()) return {};
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   const LiveBlock* block = live_.find(address);
   return block != nullptr ? block->holder.traceback : TracebackId{};
 }
 
 std::string Recorder::fault() const {
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   return fault_;
 }
 
@@ -170,18 +170,18 @@ Cut Recorder::cut(Events events) {
   Cut cut;
   std::uint64_t expected = 0;
   {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (events == Events::all && ring_ != nullptr) expected = ring_->size();
   }
   // The pages of the copy are touched before writers have to wait for it.
   cut.events.resize(expected + expected / 16);
   cut.events.clear();
   if (forked_.load(std::memory_order_relaxed)) {
-    const LockGuard guard(mutex_);  // locks of allocators may be held by threads that are not here
+    const Section section(*this);  // locks of allocators may be held by threads that are not here
     fill_cut(cut, events);
   } else {
     const ProvidersLock providers;
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     providers.collect(cut.segments);
     fill_cut(cut, events);
   }
@@ -211,7 +211,7 @@ void Recorder::fill_cut(Cut& cut, Events events) {
 }
 
 ClockAnchor Recorder::cut_anchor_first() const {
-  const LockGuard guard(mutex_);
+  const Section section(*this);
   return first_anchor_;
 }
 
@@ -246,13 +246,17 @@ void Recorder::die_in_forked_child() noexcept {
 }
 
 void Recorder::fail(const char* what) noexcept {
+  const LockGuard guard(mutex_);
+  die_of(what);
+}
+
+void Recorder::die_of(const char* fault) noexcept {
   if (detail::g_shared.mode.exchange(Mode::dead, std::memory_order_relaxed) == Mode::dead) return;
   try {
-    const LockGuard guard(mutex_);
-    fault_ = what;
+    fault_ = fault;
   } catch (...) {  // no memory for the words; standard error still gets them
   }
-  std::fprintf(stderr, "strandline: recording stopped by a fault of the recorder: %s\n", what);
+  std::fprintf(stderr, "strandline: recording stopped by a fault of the recorder: %s\n", fault);
 }
 
 }  // namespace strandline::record

@@ -48,7 +48,7 @@ bool Recorder::SinkPump::deliver_batch(std::uint64_t end) {
   std::uint64_t first = 0;
   bool more = false;
   {
-    const LockGuard guard(recorder.mutex_);
+    const Section section(recorder);
     if (recorder.ring_ == nullptr) return false;
     first = take(recorder, kBatchEvents);
     more = recorder.delivered_ < end;
@@ -112,7 +112,7 @@ void Recorder::SinkPump::serve_streams() {
 /// Those begun since the last time, and those of the open ones then that have ended.
 std::vector<Phase> Recorder::SinkPump::changed_phases() {
   std::vector<Phase> changed;
-  const LockGuard guard(recorder.mutex_);
+  const Section section(recorder);
   const std::vector<Phase>& all = recorder.phases_.phases();  // by number
   const auto at = [&](std::uint32_t number) {
     return std::lower_bound(all.begin(), all.end(), number,
@@ -138,12 +138,12 @@ std::vector<Phase> Recorder::SinkPump::changed_phases() {
 }
 
 std::uint64_t Recorder::SinkPump::next_sequence() {
-  const LockGuard guard(recorder.mutex_);
+  const Section section(recorder);
   return recorder.ring_ != nullptr ? recorder.ring_->next_sequence() : 1;
 }
 
 void Recorder::SinkPump::skip_to_now() {
-  const LockGuard guard(recorder.mutex_);
+  const Section section(recorder);
   recorder.delivered_ = recorder.ring_ != nullptr ? recorder.ring_->next_sequence() : 1;
 }
 
@@ -173,7 +173,7 @@ void Recorder::add_sink(std::shared_ptr<Sink> sink) {
   }
   SinkPump* pump = nullptr;
   {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (forked_.load(std::memory_order_relaxed)) {
       throw InternalError(error_message("add_sink", "the recorder is off for good",
                                         "a forked process", "the first process"));
@@ -194,7 +194,7 @@ void Recorder::add_sink(std::shared_ptr<Sink> sink) {
 void Recorder::remove_sink(const Sink* sink) noexcept {
   SinkPump* pump = nullptr;
   {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!forked_.load(std::memory_order_relaxed)) pump = pump_;  // its lock may be held by nobody
   }
   if (pump == nullptr) return;
@@ -205,7 +205,7 @@ void Recorder::remove_sink(const Sink* sink) noexcept {
 void Recorder::flush_sinks() noexcept {
   SinkPump* pump = nullptr;
   {
-    const LockGuard guard(mutex_);
+    const Section section(*this);
     if (!forked_.load(std::memory_order_relaxed)) pump = pump_;  // its lock may be held by nobody
   }
   if (pump == nullptr) return;

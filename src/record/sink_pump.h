@@ -7,7 +7,7 @@
 // A change of the ring pauses delivery, so that sinks get every event of the old one:
 //
 //   SinkPump::Pause pause(*this);    delivers what there is
-//   const LockGuard guard(mutex_);
+//   const Section section(*this);
 //   pause.take_rest(*this);          what writers added meanwhile
 //   …the ring is emptied or replaced; when the lock is free again the rest is handed on
 //

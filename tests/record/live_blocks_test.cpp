@@ -226,9 +226,11 @@ class Pair {
     const std::uint64_t address = any_address();
     const LiveBlock* found = real_.find(address);
     const LiveBlock expected = found == nullptr ? LiveBlock{} : *found;
-    LiveBlock removed;
-    ASSERT_EQ(real_.remove(address, removed), naive_.remove(address));
-    EXPECT_EQ(removed, expected);
+    const LiveBlock* removed = real_.remove(address);
+    ASSERT_EQ(removed != nullptr, naive_.remove(address));
+    if (removed != nullptr) {
+      EXPECT_EQ(*removed, expected);
+    }
   }
   void bind() {
     const std::uint64_t address = any_address();
@@ -337,8 +339,7 @@ TEST(LiveBlocks, KeepsTheHolderOfThePastPeakWhenTheBlockIsHandedOn) {
   live.update_peaks(2, 20);
   live.bind(64, {2}, holder(20));
   live.leave({1});
-  LiveBlock removed;
-  live.remove(128, removed);
+  live.remove(128);
   const std::vector<LiveBlock> set = live.peak_set(Measure::capacity);
   ASSERT_EQ(addresses_of(set), (std::vector<std::uint64_t>{64, 128}));
   EXPECT_EQ(set[0].holder, holder(10));
@@ -366,8 +367,7 @@ TEST(LiveBlocks, ForgetsIdsOfLiveAndDepartedBlocksAndOfSharersToCome) {
   live.bind(64, {1}, holder(10));
   live.bind(64, {2}, holder(20));
   live.update_peaks(2, 2);
-  LiveBlock removed;
-  live.remove(128, removed);
+  live.remove(128);
   live.forget_ids();
   live.leave({1});
   for (const LiveBlock& b : live.peak_set(Measure::capacity)) {
@@ -375,6 +375,68 @@ TEST(LiveBlocks, ForgetsIdsOfLiveAndDepartedBlocksAndOfSharersToCome) {
     EXPECT_EQ(b.holder.op, OpId{});
   }
   EXPECT_EQ(live.find(64)->holder.traceback, TracebackId{});
+}
+
+TEST(LiveBlocks, BindsByThePlaceOfABlockOnlyWhileThatBlockIsThere) {
+  LiveBlocks live;
+  const LiveBlocks::Place place = live.place_of(live.open(64, 100, 90));
+  live.add(block(128, 50));
+  EXPECT_EQ(live.try_bind(64, {1}, holder(10), place).block, live.find(64));
+  EXPECT_EQ(live.try_bind(128, {2}, holder(20), place).block, live.find(128)) << "another's place";
+  live.remove(64);
+  EXPECT_EQ(live.try_bind(64, {3}, holder(30), place).bound, LiveBlocks::Bound::unknown_block);
+  EXPECT_EQ(live.place_of(live.open(64, 10, 10)), place) << "kept for the next at this address";
+  EXPECT_EQ(live.try_bind(64, {4}, holder(40), place).bound, LiveBlocks::Bound::first_sharer);
+  EXPECT_EQ(live.try_bind(128, {5}, holder(50), 4711).bound, LiveBlocks::Bound::further_sharer);
+  EXPECT_EQ(live.block_of({5}), live.find(128));
+  EXPECT_EQ(live.block_of({1}), nullptr) << "it went with its block";
+}
+
+// A window of blocks moves over addresses and arrays that never come back; every hundredth block
+// stays, and so does its array.
+class MovingWindow {
+ public:
+  void run(std::uint64_t steps) {
+    for (std::uint64_t i = 0; i < steps; ++i, ++at_) {
+      live_.add(block(at_ * 64, 10));
+      live_.bind(at_ * 64, {at_}, holder(1));
+      if (at_ <= kBlocks) continue;
+      const std::uint64_t old = at_ - kBlocks;
+      ASSERT_TRUE(old % 100 == 0 || live_.remove(old * 64) != nullptr);
+    }
+  }
+  void expect_equal() const {
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t i = 1; i < at_; ++i) {
+      const bool stays = i % 100 == 0 || i + kBlocks >= at_;
+      if (stays) expected.push_back(i * 64);
+      const LiveBlock* of_array = live_.block_of({i});
+      ASSERT_EQ(of_array != nullptr, stays) << i;
+      ASSERT_EQ(of_array, live_.find(i * 64)) << i;
+    }
+    EXPECT_EQ(addresses_of(live_.blocks()), expected);
+    EXPECT_EQ(live_.count(), expected.size());
+    EXPECT_EQ(live_.active(Measure::capacity), expected.size() * 10);
+  }
+  std::uint64_t memory_bytes() const { return live_.memory_bytes(); }
+
+ private:
+  static constexpr std::uint64_t kBlocks = 40;
+
+  LiveBlocks live_;
+  std::uint64_t at_ = 1;
+};
+
+TEST(LiveBlocks, ForgetsAddressesAndArraysThatDoNotComeBack) {
+  MovingWindow window;
+  for (int i = 0; i < 5; ++i) {
+    window.run(2'000);
+    window.expect_equal();
+  }
+  const std::uint64_t before = window.memory_bytes();
+  window.run(20'000);
+  EXPECT_EQ(window.memory_bytes(), before);
+  window.expect_equal();
 }
 
 TEST(LiveBlocks, ReusesItsOwnMemoryOverManyLives) {
@@ -385,9 +447,8 @@ TEST(LiveBlocks, ReusesItsOwnMemoryOverManyLives) {
       live.add(block(address, 10));
       live.update_peaks(1, 1);
       live.bind(address, {address}, holder(1));
-      LiveBlock removed;
       if (i % 3 == 0) live.leave({address});
-      live.remove(address, removed);
+      live.remove(address);
     }
   };
   run(1'000);

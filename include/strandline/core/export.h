@@ -9,3 +9,5 @@
 // A thread-local reached without a call. Keep the sum over the library small: a library that is
 // loaded late shares a reserve of about 1.6 KiB with all others.
 #define STRANDLINE_FAST_TLS __attribute__((tls_model("initial-exec")))
+// For what runs with every allocation, in pieces for the reader only.
+#define STRANDLINE_ALWAYS_INLINE __attribute__((always_inline)) inline

@@ -3,7 +3,8 @@
 // Linear probing with backward-shift deletion: no tombstones, so a table that lives through
 // millions of insertions and removals stays as fast as a fresh one. Not synchronised.
 //
-//   invariant: load <= 3/4; every key is reachable from its home slot without crossing an empty one
+//   invariants: size_ <= limit_ = 3/4 of the slots; every key is reachable from its home slot
+//   without crossing an empty one; mask_ + 1 = number of slots, a power of two
 #pragma once
 
 #include <bit>
@@ -11,6 +12,8 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "strandline/core/export.h"
 
 namespace strandline {
 
@@ -32,7 +35,7 @@ class FlatMap {
   std::size_t memory_bytes() const noexcept { return slots_.size() * sizeof(Slot); }
 
   /// Null when absent; nothing is ever under key 0, the mark of an empty slot.
-  Value* find(std::uint64_t key) noexcept {
+  STRANDLINE_ALWAYS_INLINE Value* find(std::uint64_t key) noexcept {
     if (key == 0) return nullptr;
     for (std::size_t i = home(key);; i = next(i)) {
       if (slots_[i].key == key) return &slots_[i].value;
@@ -48,18 +51,25 @@ class FlatMap {
 
   /// The value under `key` (not 0), made by default when absent. The reference lasts until the
   /// next insertion or removal.
-  Value& operator[](std::uint64_t key) {
-    if ((size_ + 1) * 4 > slots_.size() * 3) grow();
-    std::size_t i = home(key);
-    while (slots_[i].key != key) {
-      if (slots_[i].key == 0) {
-        slots_[i].key = key;
-        ++size_;
-        break;
-      }
-      i = next(i);
+  Value& operator[](std::uint64_t key) { return *insert(key).value; }
+
+  struct Inserted {
+    Value* value;
+    bool is_new;
+  };
+  /// The same, and whether it was absent. What throws changes nothing.
+  STRANDLINE_ALWAYS_INLINE Inserted insert(std::uint64_t key) {
+    if (size_ >= limit_) [[unlikely]] {
+      grow();
     }
-    return slots_[i].value;
+    for (std::size_t i = home(key);; i = next(i)) {
+      Slot& slot = slots_[i];
+      if (slot.key == key) return {&slot.value, false};
+      if (slot.key != 0) continue;
+      slot.key = key;
+      ++size_;
+      return {&slot.value, true};
+    }
   }
 
   bool erase(std::uint64_t key) noexcept {
@@ -93,6 +103,7 @@ class FlatMap {
   void clear() {
     std::vector<Slot> fresh(kFirstCapacity);
     slots_.swap(fresh);
+    slots_changed();
     size_ = 0;
   }
 
@@ -111,16 +122,21 @@ class FlatMap {
   static constexpr std::size_t kFirstCapacity = 64;
 
   std::size_t home(std::uint64_t key) const noexcept {
-    return static_cast<std::size_t>(mix_bits(key)) & (slots_.size() - 1);
+    return static_cast<std::size_t>(mix_bits(key)) & mask_;
   }
-  std::size_t next(std::size_t i) const noexcept { return (i + 1) & (slots_.size() - 1); }
+  std::size_t next(std::size_t i) const noexcept { return (i + 1) & mask_; }
   std::size_t distance(std::size_t from, std::size_t to) const noexcept {
-    return (to - from) & (slots_.size() - 1);
+    return (to - from) & mask_;
+  }
+  void slots_changed() noexcept {
+    mask_ = slots_.size() - 1;
+    limit_ = slots_.size() / 4 * 3;
   }
 
-  void grow() {
+  __attribute__((noinline)) void grow() {
     std::vector<Slot> old(slots_.size() * 2);
     old.swap(slots_);
+    slots_changed();
     for (Slot& slot : old) {
       if (slot.key == 0) continue;
       std::size_t i = home(slot.key);
@@ -130,6 +146,8 @@ class FlatMap {
   }
 
   std::vector<Slot> slots_;
+  std::size_t mask_ = kFirstCapacity - 1;
+  std::size_t limit_ = kFirstCapacity / 4 * 3;
   std::size_t size_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "strandline/core/export.h"
@@ -25,10 +26,18 @@ class STRANDLINE_API EventRing {
   EventRing(const EventRing&) = delete;
   EventRing& operator=(const EventRing&) = delete;
 
-  std::uint64_t append(const Event& event) noexcept {
-    events_[at_] = event;
+  /// Appends what `make` returns, which is built in its place in the ring: an event that is built
+  /// elsewhere and copied at once makes the processor wait for its own stores.
+  template <typename Make>
+  Event& append_made(Make&& make) noexcept {
+    Event& event = *::new (static_cast<void*>(&events_[at_])) Event(make());
     if (++at_ == capacity_) at_ = 0;
-    return next_++;
+    ++next_;
+    return event;
+  }
+  std::uint64_t append(const Event& event) noexcept {
+    append_made([&event] { return event; });
+    return next_ - 1;
   }
 
   /// The event of a sequence number that is still kept, else null.

@@ -6,7 +6,10 @@
 // holder, to whom the block is charged, is the oldest living sharer; with none left the last stays.
 //
 //   active = Σ size, requested = Σ requested, over live blocks
-//   peak set = blocks added up to the peak and live then:
+//   addresses and arrays mostly come back: what is gone keeps its entry, which is vacant, until
+//   there are more vacant than live ones and more than kMostVacant listed addresses = live + vacant
+//   entries; listed arrays = sharers bound + vacant peak set = blocks added up to the peak and live
+//   then:
 //              the live ones whose holder has not changed since + `departed`, kept as they were
 #pragma once
 
@@ -82,17 +85,27 @@ class STRANDLINE_API LiveBlocks {
     const LiveBlock* block = nullptr;
   };
 
-  /// Adds a block and its bytes. A block already open at this address is dropped and counted.
-  void add(const LiveBlock& block);
+  /// Adds a block and its bytes; the caller fills in what else is known of it, but for these three.
+  /// A block already open at this address is dropped and counted. The reference lasts until the
+  /// next block is added.
+  LiveBlock& open(std::uint64_t address, std::uint64_t size, std::uint64_t requested);
+  void add(const LiveBlock& block) { open(block.address, block.size, block.requested) = block; }
   /// Whether the sums now exceed a peak; stores it and forgets the departed of the old one.
   void update_peaks(std::uint64_t sequence, std::uint64_t ticks) noexcept;
-  /// Removes the block at `address` into `removed`; false when there is none.
-  bool remove(std::uint64_t address, LiveBlock& removed);
+  /// Removes the block at `address`; null when there is none. What it was can be read until the
+  /// next block is added.
+  const LiveBlock* remove(std::uint64_t address);
 
   const LiveBlock* find(std::uint64_t address) const noexcept;
 
-  /// `array` becomes a sharer of the block at `address`.
-  Binding try_bind(std::uint64_t address, ArrayKey array, const Holder& holder);
+  /// Where a block is kept, which says it faster than its address while it is live.
+  using Place = std::uint32_t;
+  Place place_of(const LiveBlock& block) const noexcept {
+    return static_cast<Place>(reinterpret_cast<const Entry*>(&block) - entries_.data());
+  }
+
+  /// `array` becomes a sharer of the block at `address`, which may be the one kept at `place`.
+  Binding try_bind(std::uint64_t address, ArrayKey array, const Holder& holder, Place place = 0);
   /// The same; from another block it moves there.
   Bound bind(std::uint64_t address, ArrayKey array, const Holder& holder);
   /// `array` is no longer a sharer. The block whose holder changed by that, or null.
@@ -119,7 +132,7 @@ class STRANDLINE_API LiveBlocks {
   /// The peak becomes what is live now.
   void reset_peaks(std::uint64_t sequence, std::uint64_t ticks);
 
-  std::size_t count() const noexcept { return by_address_.size(); }
+  std::size_t count() const noexcept { return live_count_; }
   std::vector<LiveBlock> blocks() const;                   ///< by address
   std::vector<LiveBlock> peak_set(Measure measure) const;  ///< by address
   std::uint64_t double_allocs() const noexcept { return double_allocs_; }
@@ -132,20 +145,23 @@ class STRANDLINE_API LiveBlocks {
  private:
   using Index = std::uint32_t;
   static constexpr Index kNone = UINT32_MAX;
+  static constexpr Index kNever = UINT32_MAX - 1;
+  static constexpr std::size_t kMostVacant = 1024;
 
-  struct Entry {
-    LiveBlock block;
-    std::uint64_t order = 0;  // blocks added up to and including this one
+  // Two cache lines.
+  struct alignas(64) Entry {
+    LiveBlock block;          // its address is listed, unless it is 0
+    std::uint64_t order = 0;  // blocks added up to and including this one; 0: not live
     Index first_sharer = kNone;
-    Index last_sharer = kNone;
-    bool was_bound = false;
+    Index last_sharer = kNever;                             // kNone: there was one
     std::array<std::uint32_t, kMeasureCount> kept_epoch{};  // peak epoch in which a copy departed
     std::array<Index, kMeasureCount> kept_at{};             // its index in `departed`
   };
+  static_assert(sizeof(Entry) == 128);
   struct Sharer {
-    ArrayKey array{};
+    ArrayKey array{};  // it is listed, unless it is none
     Holder holder{};
-    Index block = kNone;
+    Index block = kNone;  // of entries_; kNone: vacant
     Index previous = kNone;
     Index next = kNone;
   };
@@ -162,9 +178,16 @@ class STRANDLINE_API LiveBlocks {
   Entry& entry_of(const LiveBlock& block) noexcept {
     return const_cast<Entry&>(reinterpret_cast<const Entry&>(block));  // its first member
   }
-  void free_one_sharer();
+  Entry* live_at(std::uint64_t address) noexcept;
+  const Sharer* sharer_of(ArrayKey array) const noexcept;
+  void drop_double(std::uint64_t address);
+  void make_free_entry();
+  void make_free_sharer();
+  Binding bind_here(Entry& entry, ArrayKey array, const Holder& holder);
   bool is_in_peak(const Entry& entry, std::size_t measure) const noexcept;
   void keep_for_peaks(Entry& entry);
+  void keep_for_peak(Entry& entry, std::size_t measure);
+  void set_peak(std::size_t measure, std::uint64_t sequence, std::uint64_t ticks) noexcept;
   void link(Index sharer, Index block) noexcept;
   void unlink(Index sharer) noexcept;
   template <typename Amend>
@@ -173,9 +196,11 @@ class STRANDLINE_API LiveBlocks {
   FlatMap<Index> by_address_;
   std::vector<Entry> entries_;
   std::vector<Index> free_entries_;
+  std::size_t live_count_ = 0;
   FlatMap<Index> by_array_;
   std::vector<Sharer> sharers_;
   std::vector<Index> free_sharers_;
+  std::size_t bound_count_ = 0;
   std::array<std::uint64_t, kMeasureCount> sums_{};
   std::array<PeakState, kMeasureCount> peaks_;
   std::uint64_t cached_ = 0;

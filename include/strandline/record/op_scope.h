@@ -31,6 +31,7 @@ struct ThreadState {
   std::uint16_t number = 0;          ///< small dense number, 0 = not given yet
   std::uint64_t last_alloc_address = 0;
   std::uint64_t last_alloc_sequence = 0;
+  std::uint32_t last_alloc_place = 0;  ///< in the table of live blocks
 };
 
 namespace detail {
@@ -40,8 +41,14 @@ STRANDLINE_API extern STRANDLINE_FAST_TLS constinit thread_local ThreadState t_s
 inline ThreadState& thread_state() noexcept {
   return detail::t_state;
 }
+namespace detail {
+STRANDLINE_API std::uint16_t give_thread_number() noexcept;
+}
 /// This thread's number, from 1; threads past 65,535 share the last one.
-STRANDLINE_API std::uint16_t thread_number() noexcept;
+inline std::uint16_t thread_number() noexcept {
+  const std::uint16_t known = thread_state().number;
+  return STRANDLINE_LIKELY(known != 0) ? known : detail::give_thread_number();
+}
 
 /// Opens `context` for the lifetime of the guard; scopes nest. The context must outlive it.
 class OpScope {

@@ -208,11 +208,51 @@ class STRANDLINE_API Recorder {
   friend Recorder& detail::make_recorder() noexcept;
   struct SinkPump;
 
+  // A free that has been noted and not written yet. Frameworks free on the threads of their streams
+  // what their main thread allocated: a thread that only leaves a note moves one cache line to its
+  // processor, not the ten of ring and tables, and the next writer or reader writes it down.
+  struct LateFree {
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+    std::uint64_t ticks = 0;
+    StreamId stream{};
+    std::uint16_t thread = 0;
+    std::uint8_t device = 0;
+    Action action = Action::none;
+  };
+  static constexpr std::size_t kMostLate = 32;
+  static LateFree late_free(const Release& release) noexcept;
+
+  // The lock, once every free that was noted before is written: the order of events is that in
+  // which their threads had the lock.
+  class STRANDLINE_SCOPED_CAPABILITY Section {
+   public:
+    explicit Section(const Recorder& recorder) noexcept
+        STRANDLINE_ACQUIRE(recorder.mutex_) STRANDLINE_NO_LOCK_ANALYSIS : mutex_(recorder.mutex_) {
+      mutex_.lock();
+      if (recorder.late_count_ != 0) const_cast<Recorder&>(recorder).write_late_frees();
+    }
+    ~Section() STRANDLINE_RELEASE() { mutex_.unlock(); }
+    Section(const Section&) = delete;
+    Section& operator=(const Section&) = delete;
+
+   private:
+    Mutex& mutex_;
+  };
+
   Recorder();
   ~Recorder() = default;
 
-  std::uint64_t append(Event& event) STRANDLINE_REQUIRES(mutex_);
+  /// Writes the event that `make` returns, with time and thread, into the ring.
+  template <typename Make>
+  const Event& append(Make&& make) noexcept STRANDLINE_REQUIRES(mutex_);
+  void append_free(const LateFree& late, const LiveBlock* known) noexcept
+      STRANDLINE_REQUIRES(mutex_);
+  void count_event(const Event& event) noexcept STRANDLINE_REQUIRES(mutex_);
   void write_alloc(const Allocation& allocation, const Holder& holder) STRANDLINE_REQUIRES(mutex_);
+  void write_late_frees() noexcept STRANDLINE_REQUIRES(mutex_);
+  void die_of(const char* fault) noexcept STRANDLINE_REQUIRES(mutex_);
+  void write_free(const LateFree& late, bool was_recording) STRANDLINE_REQUIRES(mutex_);
   void write_holder(const LiveBlock& block) STRANDLINE_REQUIRES(mutex_);
   void write_annotation(const LiveBlock& block) STRANDLINE_REQUIRES(mutex_);
   void note_binding(const LiveBlocks::Binding& binding, const Holder& holder)
@@ -229,6 +269,8 @@ class STRANDLINE_API Recorder {
 
   Tables tables_;
   mutable Mutex mutex_;
+  std::uint32_t late_count_ STRANDLINE_GUARDED_BY(mutex_) = 0;  // beside the lock
+  std::array<LateFree, kMostLate> late_ STRANDLINE_GUARDED_BY(mutex_) = {};
   std::unique_ptr<EventRing> ring_ STRANDLINE_GUARDED_BY(mutex_);
   LiveBlocks live_ STRANDLINE_GUARDED_BY(mutex_);
   PhaseList phases_ STRANDLINE_GUARDED_BY(mutex_);
