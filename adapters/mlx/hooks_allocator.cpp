@@ -150,14 +150,17 @@ class RecordingAllocator final : public mx::allocator::Allocator {
     count_call(Hook::free);
     if (!tracking() || buffer.ptr() == nullptr) return real_allocator().free(buffer);
     CacheState& state = cache_state();
+    mx::allocator::Allocator& real = real_allocator();
     const LockGuard guard(state.mutex);
-    const std::uint64_t address = payload_of(buffer);
-    const std::uint64_t size = real_allocator().size(buffer);
-    real_allocator().free(buffer);
-    state.note_free(address, size);
+    const std::uint64_t size = real.size(buffer);
+    real.free(buffer);
+    state.note_free(payload_of(buffer), size);
   }
 
-  std::size_t size(Buffer buffer) const override { return real_allocator().size(buffer); }
+  // Not inline: compilers try first whether a call of the real one comes back here.
+  __attribute__((noinline)) std::size_t size(Buffer buffer) const override {
+    return real_allocator().size(buffer);
+  }
   Buffer make_buffer(void* data, std::size_t size) override {
     return real_allocator().make_buffer(data, size);
   }
@@ -166,10 +169,11 @@ class RecordingAllocator final : public mx::allocator::Allocator {
  private:
   static Buffer malloc_recorded(std::size_t size) {
     CacheState& state = cache_state();
+    mx::allocator::Allocator& real = real_allocator();
     const LockGuard guard(state.mutex);
-    const Buffer buffer = real_allocator().malloc(size);
+    const Buffer buffer = real.malloc(size);
     const std::uint64_t address = payload_of(buffer);
-    state.note_malloc(address, address != 0 ? real_allocator().size(buffer) : 0, size);
+    state.note_malloc(address, address != 0 ? real.size(buffer) : 0, size);
     return buffer;
   }
 };
