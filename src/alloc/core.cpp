@@ -59,9 +59,19 @@ std::string Core::describe(std::string_view call) const {
 
 // -- malloc ---------------------------------------------------------------------------------------
 
+inline Block* Core::malloc_now(const Request& request) {
+  {
+    const StateGuard guard(lock_);
+    if (Block* block = do_take(request)) [[likely]] {
+      return block;
+    }
+  }
+  return obtain_new(request);
+}
+
 Buffer Core::malloc(std::uint64_t bytes, const MallocOptions& options) {
   if (bytes == 0 && !is_on(Fault::R11_requests_of_no_bytes_reach_the_device)) return {};
-  if (options.alignment != 0 || options.stream) [[unlikely]] {
+  if (options.alignment != 0 || !knows(options.stream)) [[unlikely]] {
     check_options(options);
   }
   Request request{bytes, options.alignment, options.stream};
@@ -77,11 +87,7 @@ Buffer Core::malloc(std::uint64_t bytes, const MallocOptions& options) {
   return buffer;
 }
 
-Block* Core::malloc_now(const Request& request) {
-  {
-    const StateGuard guard(lock_);
-    if (Block* block = do_take(request)) return block;
-  }
+Block* Core::obtain_new(const Request& request) {
   try {
     return &do_obtain(request);
   } catch (const std::bad_alloc&) {
@@ -110,8 +116,7 @@ void Core::check_options(const MallocOptions& options) {
 }
 
 void Core::check_stream(const char* function, StreamId stream) {
-  std::atomic<std::uint32_t>& known = known_streams_[stream.value % known_streams_.size()];
-  if (known.load(std::memory_order_relaxed) == stream.value) return;
+  if (knows(stream)) return;
   try {
     // The one question about a stream that a capture of it survives.
     (void)device_.capture().info(stream);
@@ -119,7 +124,8 @@ void Core::check_stream(const char* function, StreamId stream) {
     throw InvalidArgument(error_message(describe(function), "stream", std::to_string(stream.value),
                                         fmt::format("a stream of {}", facts_.name)));
   }
-  known.store(stream.value, std::memory_order_relaxed);
+  known_streams_[stream.value % known_streams_.size()].store(stream.value,
+                                                             std::memory_order_relaxed);
 }
 
 // -- free -----------------------------------------------------------------------------------------

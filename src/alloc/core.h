@@ -224,6 +224,13 @@ class Core : public record::StateProvider {
 
   Block* malloc_recorded(const Request& request) STRANDLINE_EXCLUDES(lock_);
   Block* malloc_now(const Request& request) STRANDLINE_EXCLUDES(lock_);
+  Block* obtain_new(const Request& request) STRANDLINE_EXCLUDES(lock_);
+  /// It is none, or was found to be the device's.
+  bool knows(StreamId stream) const noexcept {
+    const std::uint32_t known =
+        known_streams_[stream.value % known_streams_.size()].load(std::memory_order_relaxed);
+    return known == stream.value;
+  }
   void check_options(const MallocOptions& options);
   void take_back(Block& block) noexcept STRANDLINE_REQUIRES(lock_) {
     end_activity(block);

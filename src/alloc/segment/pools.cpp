@@ -19,8 +19,7 @@ auto place_of(std::vector<std::unique_ptr<StreamIndex>>& indexes, StreamId strea
 StreamIndex* HalfPool::find_other(StreamId stream) noexcept {
   const auto place = place_of(indexes, stream);
   if (place == indexes.end() || (*place)->stream != stream) return nullptr;
-  latest = place->get();
-  return latest;
+  return found[stream.value % found.size()] = place->get();
 }
 
 StreamIndex& HalfPool::index_of(StreamId stream, Ties ties) {
@@ -28,8 +27,7 @@ StreamIndex& HalfPool::index_of(StreamId stream, Ties ties) {
   auto index = std::make_unique<StreamIndex>(ties);
   index->stream = stream;
   index->half = this;
-  latest = indexes.insert(place_of(indexes, stream), std::move(index))->get();
-  return *latest;
+  return **indexes.insert(place_of(indexes, stream), std::move(index));
 }
 
 void HalfPool::link(Segment& segment) noexcept {

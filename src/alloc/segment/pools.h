@@ -7,6 +7,7 @@
 //               its stream in that half; a private pool lives while it has uses or segments
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -57,16 +58,17 @@ struct HalfPool {
   PrivatePool* owner = nullptr;                       ///< null: the default pool
   std::uint64_t searches = 0;                         ///< counted while garbage is collected
   std::vector<std::unique_ptr<StreamIndex>> indexes;  ///< by stream
-  StreamIndex* latest = nullptr;
+  std::array<StreamIndex*, 8> found = {};             ///< last, by low bits of the stream
   Segment* oldest = nullptr;
   Segment* newest = nullptr;
 
   bool is_small() const noexcept { return kind == Accounts::small; }
   StreamIndex* find(StreamId stream) noexcept {
-    if (latest != nullptr && latest->stream == stream) [[likely]] {
-      return latest;
+    StreamIndex* index = found[stream.value % found.size()];
+    if (index != nullptr && index->stream == stream) [[likely]] {
+      return index;
     }
-    if (latest != nullptr && is_on(Fault::C05_streams_share_free_blocks)) return latest;
+    if (is_on(Fault::C05_streams_share_free_blocks) && !indexes.empty()) return indexes[0].get();
     return find_other(stream);
   }
   /// Made where there is none; bad_alloc leaves everything as it was.

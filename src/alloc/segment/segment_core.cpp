@@ -65,7 +65,7 @@ SegmentBlock* SegmentCore::take_from(HalfPool& half, std::uint64_t size,
   BlockList::expect_neighbours(*block);
   index->fit.expect_insert(block->size - size);
   index->fit.erase(*block);
-  place(*block, size, request);
+  place(*block, size, *index, request);
   return block;
 }
 
@@ -88,8 +88,8 @@ SegmentBlock* SegmentCore::find_aligned(HalfPool& half, StreamIndex& index, std:
   index.fit.erase(*block);
   BlockList::cut(*block, skipped, rest);
   rest.requested = block->requested;
-  insert(*block);
-  insert(rest);
+  insert(*block, index);
+  insert(rest, index);
   accounts_.change(half.kind, Count::inactive_split, was_part ? 1 : 2);
   accounts_.change(half.kind, Count::inactive_split_bytes,
                    was_part ? 0 : static_cast<std::int64_t>(block->size + rest.size));
@@ -102,15 +102,16 @@ bool SegmentCore::cuts(const HalfPool& half, std::uint64_t size,
   return rules_.cuts(size, left, half.is_small());
 }
 
-void SegmentCore::place(SegmentBlock& block, std::uint64_t size, const Request& request) noexcept {
-  const HalfPool& half = *block.segment->index->half;
+void SegmentCore::place(SegmentBlock& block, std::uint64_t size, StreamIndex& index,
+                        const Request& request) noexcept {
+  const HalfPool& half = *index.half;
   const Accounts::Pool kind = half.kind;
   const bool was_part = block.is_part();
   if (block.size != size && cuts(half, size, block.size - size)) {
     auto& rest = static_cast<SegmentBlock&>(table_.add_unlisted(0));
     BlockList::cut(block, size, rest);
     rest.requested = block.requested;
-    insert(rest);
+    insert(rest, index);
     if (was_part) {
       accounts_.subtract(kind, Count::inactive_split_bytes, size);
     } else {
@@ -185,9 +186,8 @@ void SegmentCore::list(SegmentBlock& block) noexcept {
   drop(*stale);
 }
 
-void SegmentCore::insert(SegmentBlock& block) noexcept {
+void SegmentCore::insert(SegmentBlock& block, StreamIndex& index) noexcept {
   placed_ = nullptr;  // from now on the indexes are others
-  StreamIndex& index = *block.segment->index;
   block.use = BlockUse::kept;
   block.age_start = index.half->searches;
   index.fit.insert(block);
@@ -246,7 +246,7 @@ SegmentBlock& SegmentCore::rejoin(SegmentBlock& block) noexcept {
     table_.remove(*upper);
   }
   whole->freed_at = ++free_clock_;
-  insert(*whole);
+  insert(*whole, index);
   if (whole->is_part()) {
     ++parts;
     part_bytes += static_cast<std::int64_t>(whole->size);

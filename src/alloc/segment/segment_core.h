@@ -129,8 +129,8 @@ class alignas(64) SegmentCore final : public Core {
   SegmentBlock* find_aligned(HalfPool& half, StreamIndex& index, std::uint64_t size,
                              std::uint64_t alignment) noexcept STRANDLINE_REQUIRES(lock_);
   /// Hands out the free block, which is in no index, or its first `size` bytes.
-  void place(SegmentBlock& block, std::uint64_t size, const Request& request) noexcept
-      STRANDLINE_REQUIRES(lock_);
+  void place(SegmentBlock& block, std::uint64_t size, StreamIndex& index,
+             const Request& request) noexcept STRANDLINE_REQUIRES(lock_);
   void note_placed(SegmentBlock& block, Accounts::Pool kind, const Request& request) noexcept
       STRANDLINE_REQUIRES(lock_);
   // Parking: what is freed as it was taken waits for the next, see segment_core.cpp.
@@ -148,7 +148,7 @@ class alignas(64) SegmentCore final : public Core {
   }
   bool cuts(const HalfPool& half, std::uint64_t size, std::uint64_t left) const noexcept
       STRANDLINE_REQUIRES(lock_);
-  void insert(SegmentBlock& block) noexcept STRANDLINE_REQUIRES(lock_);
+  void insert(SegmentBlock& block, StreamIndex& index) noexcept STRANDLINE_REQUIRES(lock_);
   static Accounts::Pool kind_of(const SegmentBlock& block) noexcept {
     return block.is_small ? Accounts::small : Accounts::large;
   }

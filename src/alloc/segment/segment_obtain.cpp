@@ -210,7 +210,7 @@ Block& SegmentCore::adopt(const Allocation& memory, const Attempt& attempt, InFl
     HalfPool& half = half_for(attempt.request.pool, attempt.size);
     Segment& segment = add_segment(memory, half, attempt.request.stream);
     in_flight.land();
-    place(*segment.first, attempt.size, attempt.request);
+    place(*segment.first, attempt.size, *segment.index, attempt.request);
     return *segment.first;
   } catch (const std::bad_alloc&) {
     (void)device_.memory().deallocate(memory.address);

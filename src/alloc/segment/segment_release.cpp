@@ -44,7 +44,7 @@ void SegmentCore::do_keep(Block& block) noexcept {
   block.use = BlockUse::allocated;
   segment.is_leaving = false;
   const std::uint64_t age_start = segment.first->age_start;
-  insert(*segment.first);
+  insert(*segment.first, *segment.index);
   segment.first->age_start = age_start;
 }
 
