@@ -71,7 +71,7 @@ def sums(snapshot, device: int) -> dict[str, int]:
 def assert_totals_agree(real, done, name: str = "script.memory.pickle") -> None:
     """Of the snapshot, of `report` and of `check` with torch's own statistics, for each device."""
     snapshot, report = real.snapshot(name), real.json()
-    check = json.loads(real.call([*real.command, "check", name, "--json"]).stdout)
+    check = real.answer("check", name)
     found = statistics(done)
     assert found
     for device, told in enumerate(found):

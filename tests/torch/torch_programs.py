@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running programs that use torch, the stand-in or PyTorch itself, and reading what they leave."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -41,6 +42,12 @@ class TorchFolder(ProgramFolder):
         """The program alone, by Python."""
         script = self.write(text)
         return self.call([*self.plain_command, script], env=self.environment(settings))
+
+    def answer(self, *words: str) -> dict:
+        """What a verb prints as JSON, run where the programs are."""
+        done = self.call([*self.command, *words, "--json"], env=self.environment({}))
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
 
     def environment(self, settings: dict[str, object]) -> dict[str, str]:
         paths = [*map(str, self.packages), os.environ.get("PYTHONPATH", "")]
