@@ -193,6 +193,7 @@ std::vector<BlockState> BufferPool::blocks_of_region(const Block& region) const 
     if (to > end) blocks.push_back({.address = end, .size = to - end});
   };
   heap_.for_each_taken_beside(region.address, [&](Address at) {
+    lock_.assert_held();
     const Block* slot = table_.find(at);
     if (slot->use != BlockUse::allocated) return;
     tell_free_up_to(at);

@@ -74,7 +74,7 @@ void Core::note_segment(Block& block, Action action) noexcept {
 }
 
 void Core::begin_recording(record::InitialState& state) {
-  table_.for_each([&](Block& block) {
+  table_.for_each([&](Block& block) STRANDLINE_NO_LOCK_ANALYSIS {
     if (block.in_record || block.kind == BlockKind::region || block.use == BlockUse::unused) return;
     if (block.use == BlockUse::allocated || block.use == BlockUse::pending) {
       state.blocks.push_back({.address = block.address,

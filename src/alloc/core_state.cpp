@@ -129,6 +129,7 @@ void Core::collect(std::vector<record::SegmentState>& segments, bool for_cut) co
     const bool is_live =
         block.use == BlockUse::allocated || (block.use == BlockUse::leaving && block.was_freed);
     if (for_cut && is_live && block.in_record && block.kind != BlockKind::region) return;
+    lock_.assert_held();
     record::SegmentState state = do_segment(block);
     state.device = device_number();
     segments.push_back(std::move(state));
@@ -196,7 +197,7 @@ void Core::close() noexcept {
 // Nobody else calls any more, so there is nothing to lock.
 void Core::abandon_blocks() noexcept {
   std::uint64_t lost = 0;
-  table_.for_each([&](Block& block) {
+  table_.for_each([&](Block& block) STRANDLINE_NO_LOCK_ANALYSIS {
     const bool is_live = (block.use == BlockUse::allocated || block.use == BlockUse::pending) &&
                          block.kind != BlockKind::region;
     if (is_live && block.use == BlockUse::allocated) ++lost;
@@ -214,7 +215,7 @@ void Core::abandon_blocks() noexcept {
         break;
     }
   });
-  table_.for_each([&](Block& block) {
+  table_.for_each([&](Block& block) STRANDLINE_NO_LOCK_ANALYSIS {
     if (block.kind == BlockKind::wrapped) (void)device_.memory().release_buffer(block.buffer);
     if (block.kind == BlockKind::region) note_segment(block, record::Action::segment_free);
     if (block.kind == BlockKind::whole && block.use == BlockUse::kept) {

@@ -68,6 +68,8 @@ class STRANDLINE_CAPABILITY("mutex") StateLock {
     }
   }
 
+  void assert_held() const noexcept STRANDLINE_ASSERTS_HELD {}
+
   static constexpr std::uint32_t kOwners = 4;
 
  private:

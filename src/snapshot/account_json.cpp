@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The books as JSON and as text.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json optional_json(const std::optional<std::uint64_t>& number) {
   return number ? Json(*number) : Json(nullptr);

@@ -6,12 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
-
-using Json = nlohmann::ordered_json;
 
 Json location_json(const std::optional<Location>& place) {
   if (!place) return nullptr;

@@ -6,23 +6,23 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 
+#include "snapshot/json.h"
 #include "strandline/snapshot/fragmentation.h"
 
 namespace strandline::snapshot {
 
-nlohmann::ordered_json location_json(const std::optional<Location>& place);
+Json location_json(const std::optional<Location>& place);
 /// Innermost first.
-nlohmann::ordered_json stack_json(const std::vector<Location>& stack);
+Json stack_json(const std::vector<Location>& stack);
 /// bytes and blocks.
-nlohmann::ordered_json held_json(const Held& held);
-nlohmann::ordered_json place_json(const Place& place);
-nlohmann::ordered_json pins_json(const std::vector<Pin>& pins, std::size_t top);
-nlohmann::ordered_json totals_json(const StateTotals& totals);
-nlohmann::ordered_json facts_json(const ReplayFacts& facts);
+Json held_json(const Held& held);
+Json place_json(const Place& place);
+Json pins_json(const std::vector<Pin>& pins, std::size_t top);
+Json totals_json(const StateTotals& totals);
+Json facts_json(const ReplayFacts& facts);
 /// Indented, with a newline at its end; what is no UTF-8 is replaced.
-std::string document_text(const nlohmann::ordered_json& document);
+std::string document_text(const Json& document);
 
 /// "train.py:88 step": the path's last two parts; "(no line)" without one.
 std::string line_text(const std::optional<Location>& place);

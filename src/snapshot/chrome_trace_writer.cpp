@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "snapshot/answer_parts.h"
 #include "snapshot/byte_output.h"
+#include "snapshot/json.h"
 #include "snapshot/user_frames.h"
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/profile_export.h"
@@ -16,8 +16,6 @@
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 class ChromeTrace {
  public:

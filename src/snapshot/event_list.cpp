@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 
 #include "snapshot/answer_parts.h"
+#include "snapshot/json.h"
 #include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::optional<Location> innermost(const SnapshotFile& file, std::size_t row) {
   const Snapshot& snapshot = file.snapshot;

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "snapshot/json.h"
 #include "snapshot/measures.h"
 #include "snapshot/numbers.h"
 #include "snapshot/peak_input.h"
@@ -191,7 +191,6 @@ std::string file_report_text(const std::vector<DeviceReport>& devices, const std
 }
 
 std::string file_report_json(const std::vector<DeviceReport>& devices, const std::string& file) {
-  using Json = nlohmann::ordered_json;
   Json list = Json::array();
   for (const DeviceReport& device : devices) {
     list.push_back({{"device", device.device},

@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include "snapshot/answer_parts.h"
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Pins shown below a segment in text.
 constexpr std::size_t kPinsShown = 3;

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
 
 #include "snapshot/byte_output.h"
+#include "snapshot/json.h"
 #include "snapshot/phase_marks.h"
 
 namespace strandline::snapshot {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using record::BlockUse;
 
 std::string dumped(const Json& json) {

@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "snapshot/answer_parts.h"
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/leaks.h"
 #include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json lifetime_json(const Leak& leak, std::int64_t lifetime_us) {
   return leak.freed == 0 ? Json(nullptr) : Json(lifetime_us);

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "snapshot/action_expansion.h"
 #include "snapshot/file_links.h"
+#include "snapshot/json.h"
 #include "snapshot/phase_marks.h"
 #include "snapshot/settings_list.h"
 #include "strandline/snapshot/native_file.h"
@@ -32,7 +32,7 @@ class Expansion {
 
  private:
   void take_settings() {
-    nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+    Json settings = Json::object();
     each_setting(snapshot_,
                  [&](const std::string& key, std::uint64_t value) { settings[key] = value; });
     settings["strandline_fault"] = snapshot_.fault;

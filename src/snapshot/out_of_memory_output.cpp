@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "snapshot/answer_parts.h"
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/out_of_memory.h"
 #include "strandline/snapshot/printable.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Options of a kind, and pins of one, in text.
 constexpr std::size_t kOptionsShown = 3;

@@ -2,8 +2,8 @@
 // What was read from a file as the dictionary it came from.
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
 
+#include "snapshot/json.h"
 #include "snapshot/pickle_document.h"
 #include "snapshot/pickle_segments.h"
 #include "strandline/snapshot/pickle_writer.h"
@@ -135,18 +135,18 @@ class FileDocument final : public PickleDocument {
   void write_value(StringId value) {
     const std::string_view text = snapshot_.text(value);
     if (text.starts_with('{') || text.starts_with('[')) {
-      const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+      const auto json = Json::parse(text, nullptr, false);
       if (!json.is_discarded()) return write_json(json, 0);
     }
     parts_.text(value);
   }
 
   void write_settings() override {
-    const auto json = nlohmann::ordered_json::parse(file_.settings, nullptr, false);
-    write_json(json.is_object() ? json : nlohmann::ordered_json::object(), 0);
+    const auto json = Json::parse(file_.settings, nullptr, false);
+    write_json(json.is_object() ? json : Json::object(), 0);
   }
 
-  void write_json(const nlohmann::ordered_json& json, std::size_t depth) {
+  void write_json(const Json& json, std::size_t depth) {
     if (depth == kDeepestValue) {
       encoder_.text(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (json.is_object()) {
@@ -170,7 +170,7 @@ class FileDocument final : public PickleDocument {
     }
   }
 
-  void write_scalar(const nlohmann::ordered_json& json) {
+  void write_scalar(const Json& json) {
     if (json.is_string()) {
       encoder_.text(json.get_ref<const std::string&>());
     } else if (json.is_boolean()) {

@@ -2,15 +2,13 @@
 // The report as JSON, in the order a person would read it.
 #include "strandline/snapshot/report_json.h"
 
-#include <nlohmann/json.hpp>
 
+#include "snapshot/json.h"
 #include "snapshot/report_value.h"
 #include "snapshot/utf8.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Names come from anywhere; JSON is UTF-8.
 Json text(const std::string& any) {

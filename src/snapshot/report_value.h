@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include <nlohmann/json.hpp>
 
+#include "snapshot/json.h"
 #include "strandline/snapshot/peak_report.h"
 
 namespace strandline::snapshot {
 
-nlohmann::ordered_json report_value(const PeakReport& report,
+Json report_value(const PeakReport& report,
                                     const std::string& snapshot_path = {});
 
 }  // namespace strandline::snapshot

@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "snapshot/answer_parts.h"
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/accounting.h"
 #include "strandline/snapshot/printable.h"
 #include "strandline/snapshot/slice.h"
 
 namespace strandline::snapshot {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

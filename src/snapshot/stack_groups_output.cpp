@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "snapshot/answer_parts.h"
+#include "snapshot/json.h"
 #include "snapshot/numbers.h"
 #include "strandline/snapshot/printable.h"
 #include "strandline/snapshot/stack_groups.h"
 
 namespace strandline::snapshot {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view where_text(const StackDifference& entry) {
   if (entry.a.blocks == 0) return "   only in B";

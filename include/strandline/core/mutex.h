@@ -20,6 +20,7 @@
 #define STRANDLINE_TRY_ACQUIRE(...) STRANDLINE_ANNOTATE(try_acquire_capability(__VA_ARGS__))
 #define STRANDLINE_RELEASE(...) STRANDLINE_ANNOTATE(release_capability(__VA_ARGS__))
 #define STRANDLINE_EXCLUDES(...) STRANDLINE_ANNOTATE(locks_excluded(__VA_ARGS__))
+#define STRANDLINE_ASSERTS_HELD STRANDLINE_ANNOTATE(assert_capability(this))
 #define STRANDLINE_NO_LOCK_ANALYSIS STRANDLINE_ANNOTATE(no_thread_safety_analysis)
 
 namespace strandline {
@@ -49,6 +50,10 @@ class STRANDLINE_CAPABILITY("mutex") Mutex {
       state_.notify_one();
     }
   }
+
+  /// Does nothing: says to the analysis, which takes a lambda for a function of its own, that the
+  /// caller holds it.
+  void assert_held() const noexcept STRANDLINE_ASSERTS_HELD {}
 
  private:
   // kFree -> kHeld -> kHeldWithWaiters; only the last needs a wake-up on release.

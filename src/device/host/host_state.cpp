@@ -72,6 +72,7 @@ HostRegion::~HostRegion() {
 
 void HostState::bind(Operation& operation) {
   const auto keep = [&](BufferId id) {
+    mutex.assert_held();
     const auto found = buffers.find(id);
     if (found == buffers.end()) {
       throw_invalid(operation.work.name, "buffer", std::to_string(id.value), "a living buffer");
