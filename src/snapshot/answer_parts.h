@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-
 #include "snapshot/json.h"
 #include "strandline/snapshot/fragmentation.h"
 

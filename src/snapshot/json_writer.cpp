@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-
 #include "snapshot/byte_output.h"
 #include "snapshot/json.h"
 #include "snapshot/phase_marks.h"

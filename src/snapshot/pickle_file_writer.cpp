@@ -2,7 +2,6 @@
 // What was read from a file as the dictionary it came from.
 #include <algorithm>
 
-
 #include "snapshot/json.h"
 #include "snapshot/pickle_document.h"
 #include "snapshot/pickle_segments.h"

@@ -2,7 +2,6 @@
 // The report as JSON, in the order a person would read it.
 #include "strandline/snapshot/report_json.h"
 
-
 #include "snapshot/json.h"
 #include "snapshot/report_value.h"
 #include "snapshot/utf8.h"

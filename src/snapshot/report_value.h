@@ -4,13 +4,11 @@
 
 #include <string>
 
-
 #include "snapshot/json.h"
 #include "strandline/snapshot/peak_report.h"
 
 namespace strandline::snapshot {
 
-Json report_value(const PeakReport& report,
-                                    const std::string& snapshot_path = {});
+Json report_value(const PeakReport& report, const std::string& snapshot_path = {});
 
 }  // namespace strandline::snapshot
