@@ -43,13 +43,13 @@ std::string with_heads(std::string_view input) {
   return bytes;
 }
 
-void ask_everything(std::string_view bytes) {
+void ask(std::string_view bytes) {
   SnapshotFile file = read_snapshot_bytes(bytes);
-  (void)account_json(make_account(file), "file");
-  const std::vector<DeviceReport> reports = make_file_report(file);
-  (void)file_report_text(reports, "file");
-  (void)file_report_json(reports, "file");
-  (void)pickle_bytes(file.snapshot);
+  if (bytes.size() % 2 == 0) {
+    (void)account_json(make_account(file), "file");
+    (void)file_report_json(make_file_report(file), "file");
+    (void)pickle_bytes(file.snapshot);
+  }
   // What was read can be written, and is then read as the same.
   const SnapshotFile again = read_snapshot_bytes(native_bytes(file));
   if (again.snapshot.events.count() != file.snapshot.events.count() ||
@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     // Anything that is no native file is the pickle's, which has a target of its own.
     const std::string file = data[0] == 0 ? std::string(input) : with_heads(input);
-    if (is_native(file)) ask_everything(file);
+    if (is_native(file)) ask(file);
   } catch (const strandline::FormatError&) {
     return 0;
   }
