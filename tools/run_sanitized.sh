@@ -11,7 +11,7 @@ preset=${1:?usage: tools/run_sanitized.sh asan|tsan [ROOM...]}
 shift
 rooms=("$@")
 if [[ ${#rooms[@]} -eq 0 ]]; then
-  rooms=(core record device alloc)
+  rooms=(core record device alloc array)
   [[ $preset == tsan ]] || rooms+=(snapshot)
 fi
 tools/setup.sh --system

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of arrays to others, and of others to arrays, by the buffer protocol (PEP 3118). NumPy and
-// memoryview see an array's bytes; an array lies over a buffer's bytes where the device can wrap
-// them. An exporter is kept as long as the memory is used; it is let go by the next thread that
-// holds the interpreter lock and makes or exports an array, since memory is given back on threads
-// of the device, which must not wait for that lock.
+// Memory of arrays to others, and of others to arrays, by the buffer protocol (PEP 3118) and by
+// DLPack. NumPy and memoryview see an array's bytes; an array lies over a buffer's bytes where the
+// device can wrap them. An exporter is kept as long as the memory is used; it is let go by the next
+// thread that holds the interpreter lock and makes or exports an array, since memory is given back
+// on threads of the device, which must not wait for that lock.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <mutex>
 #include <vector>
+
+#include <nanobind/ndarray.h>
 
 #include "array_values.h"
 #include "strandline/array/descriptor.h"
@@ -56,9 +58,12 @@ Dtype dtype_of_format(const Py_buffer& view) {
                                    "float64 in this machine's byte order"));
 }
 
+using AnyNdarray = nb::ndarray<nb::ro, nb::device::cpu>;
+
 struct Released {
   std::mutex mutex;
   std::vector<Py_buffer*> views;
+  std::vector<AnyNdarray*> tensors;
 };
 Released& released() {
   static Released& instance = *new Released;
@@ -209,6 +214,83 @@ PyType_Slot g_array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_arr
                                {Py_bf_releasebuffer, reinterpret_cast<void*>(release_array_buffer)},
                                {0, nullptr}};
 
+// -- DLPack ---------------------------------------------------------------------------------------
+
+namespace {
+
+nb::dlpack::dtype tensor_dtype(Dtype dtype) {
+  using Code = nb::dlpack::dtype_code;
+  Code code = Code::Float;
+  if (dtype == Dtype::bool_) code = Code::Bool;
+  if (dtype == Dtype::bfloat16) code = Code::Bfloat;
+  if (dtype == Dtype::int32 || dtype == Dtype::int64) code = Code::Int;
+  if (dtype == Dtype::uint8 || dtype == Dtype::uint32) code = Code::UInt;
+  return {static_cast<std::uint8_t>(code),
+          static_cast<std::uint8_t>(array::dtype_size_bytes(dtype) * 8), 1};
+}
+
+Dtype dtype_of_tensor(const nb::dlpack::dtype& wanted) {
+  for (const char* name :
+       {"bool", "uint8", "uint32", "int32", "int64", "float16", "bfloat16", "float32", "float64"}) {
+    const Dtype dtype = array::dtype_named(name);
+    if (tensor_dtype(dtype) == wanted) return dtype;
+  }
+  throw TypeMismatch(error_message(
+      "asarray", "tensor",
+      "elements of " + std::to_string(wanted.bits) + " bits, kind " + std::to_string(wanted.code),
+      "a dtype of strandline.array"));
+}
+
+}  // namespace
+
+nb::object array_tensor(nb::handle self) {
+  const Array& array = nb::cast<const Array&>(self);
+  drop_released_owners();
+  const void* at = nullptr;
+  {
+    const ReleasedForWait released_lock;
+    at = array.read_data(array.dtype());
+  }
+  const array::Descriptor& node = array.descriptor();
+  std::vector<std::size_t> shape(node.shape.begin(), node.shape.end());
+  const std::vector<std::int64_t> strides(node.strides.begin(), node.strides.end());
+  const nb::ndarray<> view(const_cast<void*>(at), shape.size(), shape.data(), self, strides.data(),
+                           tensor_dtype(node.dtype));
+  return nb::cast(view);
+}
+
+std::optional<Array> array_over_tensor(nb::handle value, std::optional<bool> copy) {
+  if (!nb::hasattr(value, "__dlpack__")) return std::nullopt;
+  drop_released_owners();
+  auto tensor = std::make_unique<AnyNdarray>();
+  if (!nb::try_cast(value, *tensor)) {
+    throw TypeMismatch(error_message("asarray", "tensor", "one that DLPack does not bring here",
+                                     "a tensor in the host's memory"));
+  }
+  const Dtype dtype = dtype_of_tensor(tensor->dtype());
+  Shape shape;
+  for (std::size_t i = 0; i < tensor->ndim(); ++i) {
+    shape.push_back(static_cast<std::int64_t>(tensor->shape(i)));
+  }
+  bool is_row_major = true;
+  const array::Strides rows = array::row_major_strides(shape);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    is_row_major = is_row_major && (shape[i] <= 1 || tensor->stride(i) == rows[i]);
+  }
+  if (!is_row_major) {
+    throw InvalidArgument(error_message("asarray", "tensor", "one with strides",
+                                        "a contiguous one: use its contiguous()"));
+  }
+  auto* at = const_cast<void*>(tensor->data());
+  if (copy.value_or(false)) return Array(at, shape, dtype);
+  AnyNdarray* const kept = tensor.release();
+  return Array::wrap(at, shape, dtype, [kept](void*) {
+    Released& all = released();
+    const std::lock_guard guard(all.mutex);
+    all.tensors.push_back(kept);
+  });
+}
+
 Array array_copied(nb::handle buffer, std::optional<Dtype> dtype) {
   drop_released_owners();
   check_buffer(buffer);
@@ -233,11 +315,14 @@ Array array_over(nb::handle value, std::optional<bool> copy) {
 
 void drop_released_owners() noexcept {
   std::vector<Py_buffer*> views;
+  std::vector<AnyNdarray*> tensors;
   {
     Released& all = released();
     const std::lock_guard guard(all.mutex);
     views.swap(all.views);
+    tensors.swap(all.tensors);
   }
+  for (const AnyNdarray* tensor : tensors) delete tensor;
   for (Py_buffer* view : views) {
     PyBuffer_Release(view);
     delete view;

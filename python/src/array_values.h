@@ -63,6 +63,11 @@ class ReleasedForWait {
 /// From now on some device may be a simulated one.
 void note_simulated_device() noexcept;
 
+/// The DLPack capsule of an array, which it keeps alive.
+nb::object array_tensor(nb::handle self);
+/// An array over a contiguous tensor that DLPack brings; none for what has no `__dlpack__`.
+std::optional<array::Array> array_over_tensor(nb::handle value, std::optional<bool> copy);
+
 /// Array's slots of the buffer protocol.
 extern PyType_Slot g_array_slots[];
 /// Lets go of the Python objects whose memory arrays no longer use; with the interpreter lock.

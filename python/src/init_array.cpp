@@ -158,6 +158,13 @@ void def_values(ArrayClass& array) {
           nb::sig("def __int__(self) -> int"))
       .def("__len__", &length_of)
       .def(
+          "__dlpack__", [](nb::handle self, const nb::kwargs&) { return array_tensor(self); },
+          nb::arg("options"), nb::sig("def __dlpack__(self, **options: object) -> object"),
+          "Evaluates; read only by agreement.")
+      .def(
+          "__dlpack_device__", [](const Array&) { return nb::make_tuple(1, 0); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "The host's memory.")
+      .def(
           "__repr__", [](nb::handle self) { return text_object(text_of(self)); },
           nb::sig("def __repr__(self) -> str"))
       .def("__hash__", [](const Array& a) { return static_cast<Py_hash_t>(a.id() >> 4); })
@@ -185,15 +192,21 @@ void def_making(nb::module_& m) {
   m.def(
       "asarray",
       [](nb::object value, nb::object dtype, std::optional<bool> copy) {
-        if (PyObject_CheckBuffer(value.ptr()) == 0 || nb::isinstance<Array>(value)) {
-          return make_array(value, dtype_or_none("asarray", dtype));
+        const std::optional<Dtype> wanted = dtype_or_none("asarray", dtype);
+        if (nb::isinstance<Array>(value)) return make_array(value, wanted);
+        std::optional<Array> over;
+        if (PyObject_CheckBuffer(value.ptr()) != 0) {
+          over = array_over(value, copy);
+        } else {
+          over = array_over_tensor(value, copy);
         }
-        const Array over = array_over(value, copy);
-        return array::astype(over, dtype_or_none("asarray", dtype).value_or(over.dtype()));
+        if (!over) return make_array(value, wanted);
+        return array::astype(*over, wanted.value_or(over->dtype()));
       },
       nb::arg("value"), nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
-      "An array over a buffer's own memory where its layout and the device allow it, else a copy.\n"
-      "copy=False refuses what has strides; copy=True always copies. The buffer must not change.");
+      "An array over the own memory of a buffer, or of a tensor that has __dlpack__, where layout\n"
+      "and device allow it, else a copy. copy=False refuses strides, copy=True always copies. The\n"
+      "memory must not change while arrays use it.");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Devices, streams, defaults and scopes.
 #include "strandline/array/device.h"
 
+#include <atomic>
 #include <utility>
 
 #include "array/device_state.h"
@@ -25,6 +26,14 @@ Defaults& defaults() {
 // What lives as long as the process needs no owner.
 std::shared_ptr<device::Device> unowned(device::Device& device) {
   return {std::shared_ptr<void>(), &device};
+}
+
+// Most programs never set one: their operations find the host's stream without a lock.
+constinit std::atomic<bool> g_is_default_set{false};
+
+const Stream& host_stream() {
+  static const Stream& instance = *new Stream(Device::host().default_stream());
+  return instance;
 }
 
 thread_local const StreamScope* t_scope = nullptr;
@@ -245,6 +254,7 @@ Device set_default_device(const Device& device) {
   Defaults& all = defaults();
   const LockGuard guard(all.mutex);
   all.device = device.state();
+  g_is_default_set.store(true, std::memory_order_release);
   return before;
 }
 
@@ -254,7 +264,9 @@ Stream new_stream(const Device& device) {
 }
 
 Stream current_stream() {
-  return t_scope != nullptr ? t_scope->stream_ : default_device().default_stream();
+  if (t_scope != nullptr) return t_scope->stream_;
+  if (!g_is_default_set.load(std::memory_order_acquire)) return host_stream();
+  return default_device().default_stream();
 }
 
 StreamScope::StreamScope(Stream stream) : stream_(std::move(stream)), previous_(t_scope) {

@@ -46,6 +46,32 @@ def test_asarray_lies_over_numpys_memory_where_it_can():
         sa.asarray(strided, copy=False)
 
 
+def test_dlpack_brings_arrays_to_others_and_back_without_copies():
+    x = sa.arange(6, dtype=sa.float64).reshape(2, 3).T
+    seen = np.from_dlpack(x)
+    assert seen.tolist() == x.tolist() and seen.__array_interface__["data"][0] == x.address
+    assert x.__dlpack_device__() == (1, 0)
+
+    class Tensor:  # has no buffer protocol
+        def __init__(self, values):
+            self.values = values
+
+        def __dlpack__(self, **options):
+            return self.values.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.values.__dlpack_device__()
+
+    given = np.ones(4096, "float32")
+    over = sa.asarray(Tensor(given))
+    assert np.shares_memory(np.asarray(over), given) and over.sum().item() == 4096
+    assert not np.shares_memory(np.asarray(sa.asarray(Tensor(given), copy=True)), given)
+    with pytest.raises(ValueError, match="a contiguous one"):
+        sa.asarray(Tensor(given[::2]))
+    with pytest.raises(TypeError, match="a dtype of strandline.array"):
+        sa.asarray(Tensor(given.astype("complex64")))
+
+
 def test_the_owner_of_wrapped_memory_is_let_go_when_the_last_array_is_gone():
     class Owner(np.ndarray):
         pass

@@ -65,6 +65,12 @@ class Array:
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
     def __len__(self) -> int: ...
+    def __dlpack__(self, **options: object) -> object:
+        """Evaluates; read only by agreement."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The host's memory."""
+
     def __repr__(self) -> str: ...
     def __hash__(self) -> int: ...
     def __iter__(self) -> Iterator[Array]: ...
@@ -136,8 +142,9 @@ def array(value: object, dtype: object | None = ...) -> Array:
 
 def asarray(value: object, dtype: object | None = ..., copy: bool | None = ...) -> Array:
     """
-    An array over a buffer's own memory where its layout and the device allow it, else a copy.
-    copy=False refuses what has strides; copy=True always copies. The buffer must not change.
+    An array over the own memory of a buffer, or of a tensor that has __dlpack__, where layout
+    and device allow it, else a copy. copy=False refuses strides, copy=True always copies. The
+    memory must not change while arrays use it.
     """
 
 class Device:
@@ -360,7 +367,9 @@ def matmul_library() -> str:
     """What multiplies float matrices."""
 
 def sum(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """Over an axis, several, or all; bool is counted in int32, uint8 in uint32."""
+    """
+    Over an axis, several, or all; bool is counted in int32, uint8 in uint32.
+    """
 
 def prod(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
     """The product over an axis, several, or all."""
