@@ -75,11 +75,11 @@ alloc::Allocator& DeviceState::allocator() const {
 
 std::shared_ptr<StreamState> DeviceState::default_stream() {
   const LockGuard guard(mutex);
-  std::shared_ptr<StreamState> stream = default_.lock();
+  std::shared_ptr<StreamState> stream = made_default.lock();
   if (stream == nullptr) {
     stream =
         std::make_shared<StreamState>(shared_from_this(), port->streams().default_stream(), true);
-    default_ = stream;
+    made_default = stream;
   }
   return stream;
 }

@@ -52,7 +52,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::string name;
   std::atomic<std::uint64_t> queued_tasks{0};
   Mutex mutex;
-  std::weak_ptr<StreamState> default_ STRANDLINE_GUARDED_BY(mutex);
+  std::weak_ptr<StreamState> made_default STRANDLINE_GUARDED_BY(mutex);
   /// Points behind every few tasks, oldest first; those that are reached leave.
   std::deque<device::DeviceEventId> points STRANDLINE_GUARDED_BY(mutex);
 

@@ -14,10 +14,10 @@ namespace {
 
 // The inputs of a node of the walk: those of an array's call, or the outputs that were asked for.
 const std::vector<Array>& inputs_of(const Array* array, const std::vector<Array>& outputs) {
-  static const std::vector<Array> kNone;
+  static const std::vector<Array> none;
   if (array == nullptr) return outputs;
   const std::shared_ptr<Call>& call = array->descriptor().call;
-  return call == nullptr ? kNone : call->inputs;
+  return call == nullptr ? none : call->inputs;
 }
 
 void check_can_run(const Array& array, Blocking blocking) {

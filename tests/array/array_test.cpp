@@ -129,6 +129,19 @@ TEST(ArrayReshape, ToTheSameShapeIsTheSameArrayAndCopiesOnlyWhereItMust) {
   EXPECT_THAT(split_axis.values<float>(), ElementsAre(0, 1, 3, 4));
 }
 
+// B-11: what is contiguous shares, unless it would keep a much larger buffer.
+TEST(ArrayContiguous, SharesUnlessTheBufferIsMuchLarger) {
+  const Array x = zeros({1 << 14}) + Array(1.0F);
+  const Array same = contiguous(reshape(x, {128, 128}));
+  const Array few = contiguous(slice(x, {0}, {16}, {1}));
+  const Array turned = contiguous(transpose(reshape(x, {2, 1 << 13})));
+  eval({x, same, few, turned});
+  EXPECT_EQ(same.descriptor().data, x.descriptor().data);
+  EXPECT_NE(few.descriptor().data, x.descriptor().data);
+  EXPECT_TRUE(turned.descriptor().is_row_contiguous);
+  EXPECT_NE(turned.descriptor().data, x.descriptor().data);
+}
+
 // B-12
 TEST(ArrayNodes, OneCallMayMakeSeveral) {
   const Array x = full({2}, Array(1.0F));

@@ -126,6 +126,42 @@ TEST_F(Donation, ChainsThroughViewsKeepThePeakFlat) {
   EXPECT_EQ(run_slices(2), run_slices(20));
 }
 
+// B-32
+TEST_F(Donation, EvaluatingOneOfTwoOutputsInRepeatedTransformsKeepsThePeak) {
+  const Array x = full({1 << 14}, Array(0.5F));
+  eval({x});
+  const auto loss = [](const std::vector<Array>& in) {
+    const std::vector<Array> parts = split(exp(in[0]) * Array(2.0F), 2);
+    eval({parts[0]});
+    return std::vector<Array>{sum(parts[0] + parts[1])};
+  };
+  const auto run = [&](int times) {
+    return peak_of([&] {
+      for (int i = 0; i < times; ++i) {
+        const auto [values, gradients] = value_and_grad(loss, {x}, {0});
+        eval({values[0], gradients[0]});
+      }
+    });
+  };
+  EXPECT_EQ(run(1), run(10));
+}
+
+// B-33
+TEST_F(Donation, QueuedWorkKeepsItsBuffersUntilItHasRun) {
+  const auto blocks = [&] { return simulated_.allocator->statistics().allocated_count; };
+  {
+    const Array x = full({1 << 12}, Array(2.0F));
+    const Array y = matmul(reshape(x, {64, 64}), reshape(x, {64, 64}));
+    async_eval({x, y});
+  }
+  EXPECT_EQ(blocks(), 3U) << "the scalar, x and y: no array has them any more";
+  EXPECT_EQ(simulated_.device.queued_tasks(), 2U);
+  simulated_.machine->run_all();
+  EXPECT_EQ(blocks(), 0U);
+  EXPECT_EQ(simulated_.device.queued_tasks(), 0U);
+  EXPECT_TRUE(simulated_.machine->findings().empty());
+}
+
 // A buffer that work of another stream still reads stays whole.
 TEST_F(Donation, NotAcrossStreams) {
   const Stream other = new_stream(simulated_.device);

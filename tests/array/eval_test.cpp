@@ -22,9 +22,9 @@ struct WriteUpGraph {
   Array a{{1, 2, 3, 4}};
   Array b{{5, 6, 7, 8}};
   Array c = a + b;
-  Array K = reshape(a, {4, 1});
-  Array L = reshape(c, {1, 4});
-  Array d = matmul(K, L);
+  Array k = reshape(a, {4, 1});
+  Array l = reshape(c, {1, 4});
+  Array d = matmul(k, l);
   Array out2 = reshape(d, {4, 4});
   std::vector<Array> s = split(d, 4);
   Array out1 = s[0] + s[2];
@@ -42,8 +42,8 @@ TEST(EvalOrder, IsThatOfTheWriteUp) {
                                           "Split", "Add", "Add"));
   const auto id_of_step = [&](std::size_t i) { return plan.steps[i].array.id(); };
   EXPECT_EQ(id_of_step(0), g.c.id());
-  EXPECT_EQ(id_of_step(1), g.L.id());
-  EXPECT_EQ(id_of_step(2), g.K.id());
+  EXPECT_EQ(id_of_step(1), g.l.id());
+  EXPECT_EQ(id_of_step(2), g.k.id());
   EXPECT_EQ(id_of_step(3), g.d.id());
   EXPECT_EQ(id_of_step(5), g.s[2].id());
   EXPECT_EQ(id_of_step(6), g.out3.id());
@@ -59,7 +59,7 @@ TEST(EvalOrder, CountsConsumersAsTheWriteUpDoes) {
   EXPECT_EQ(count(g.d), 3U);
   EXPECT_EQ(count(g.s[0]), 2U);
   EXPECT_EQ(count(g.s[3]), 2U);
-  for (const Array& once : {g.K, g.L, g.b, g.c, g.out1, g.out3}) EXPECT_EQ(count(once), 1U);
+  for (const Array& once : {g.k, g.l, g.b, g.c, g.out1, g.out3}) EXPECT_EQ(count(once), 1U);
   EXPECT_EQ(plan_evaluation(g.outputs()).steps[4].consumers, 1U);
 }
 
