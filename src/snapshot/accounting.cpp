@@ -50,7 +50,9 @@ class Books {
       if (extra.event < trace_.first || extra.event >= trace_.end()) continue;
       if (snapshot_.text(extra.key) != "action") continue;
       const Action action = snapshot_.events.action[static_cast<std::size_t>(extra.event)];
-      --counts[static_cast<std::size_t>(action)];
+      std::uint64_t& count = counts[static_cast<std::size_t>(action)];
+      if (count == 0) continue;  // a file that names the action of one event twice
+      --count;
       ++account_.actions[std::string(snapshot_.text(extra.value))];
     }
     for (std::size_t a = 0; a < counts.size(); ++a) {

@@ -98,7 +98,13 @@ class Assembly {
     file_.settings = std::move(state.settings);
     file_.keys = std::move(state.keys);
     file_.skipped_values = state.fact(Fact::skipped_values);
-    file_.traces = std::move(state.traces);
+    // Recorded events lie in the order of their sequence, not trace by trace, and have all they
+    // have in their columns: a recorded file with such parts is none of ours.
+    if (parts_.native.is_recorded) {
+      file_.extras.clear();
+    } else {
+      file_.traces = std::move(state.traces);
+    }
     file_.host_segments = std::move(state.host_segments);
     file_.host_blocks = std::move(state.host_blocks);
   }

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "snapshot/native_input.h"
 #include "snapshot/native_tables.h"
 #include "snapshot/samples.h"
 #include "snapshot/training_record.h"
@@ -294,6 +295,10 @@ std::filesystem::path golden(const std::string& name) {
   return std::filesystem::path(STRANDLINE_SOURCE_DIR) / "tests" / "snapshot" / "golden" / name;
 }
 
+std::filesystem::path corpus() {
+  return std::filesystem::path(STRANDLINE_SOURCE_DIR) / "tests" / "snapshot" / "corpus" / "native";
+}
+
 /// All that the golden texts hold a file to.
 std::string told(const SnapshotFile& file) {
   std::string text;
@@ -332,9 +337,21 @@ TEST(NativeFile, OfTheFirstVersionIsReadAsItWasThen) {
   }
 }
 
+// What fuzzing has found lies there too.
+TEST(NativeFile, EveryInputOfTheCorpusIsReadOrRefused) {
+  std::size_t tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(corpus())) {
+    SCOPED_TRACE(entry.path().filename().string());
+    std::ifstream file(entry.path(), std::ios::binary);
+    EXPECT_NO_THROW(try_native(std::string((std::istreambuf_iterator<char>(file)), {})));
+    ++tried;
+  }
+  EXPECT_GE(tried, 7U);
+}
+
 /// What the fuzz target begins with: a file as it is, and its chunks without heads.
 void write_corpus(const std::string& name, const std::string& bytes) {
-  const std::filesystem::path folder = golden("").parent_path().parent_path() / "corpus" / "native";
+  const std::filesystem::path folder = corpus();
   std::filesystem::create_directories(folder);
   std::ofstream(folder / (name + ".file"), std::ios::binary) << '\0' << bytes;
   std::string chunks(1, '\1');
