@@ -8,8 +8,6 @@
 
 namespace strandline::alloc {
 
-using record::Action;
-
 // -- taking ---------------------------------------------------------------------------------------
 
 Block* SegmentCore::do_take(const Request& request) noexcept {

@@ -175,10 +175,6 @@ class alignas(64) SegmentCore final : public Core {
   Block* take_from_reserve(const Attempt& attempt) STRANDLINE_EXCLUDES(lock_);
   Block* ask_device(Attempt& attempt) STRANDLINE_EXCLUDES(lock_);
   bool admit(Attempt& attempt, InFlight& in_flight) STRANDLINE_REQUIRES(lock_);
-  // Null but where a test has switched the fault on.
-  std::unique_ptr<StateGuard> hold_lock_by_mistake(Fault fault) STRANDLINE_NO_LOCK_ANALYSIS {
-    return is_on(fault) ? std::make_unique<StateGuard>(lock_) : nullptr;
-  }
   Block& adopt(const device::Allocation& memory, const Attempt& attempt, InFlight& in_flight)
       STRANDLINE_EXCLUDES(lock_);
   Segment& add_segment(const device::Allocation& memory, HalfPool& half, StreamId stream)

@@ -3,6 +3,7 @@
 // steps that they share. Giving memory back is in segment_release.cpp, uses in segment_uses.cpp.
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,29 @@ class SegmentCore::InFlight {
   SegmentCore& core_;
   std::uint64_t bytes_ = 0;
 };
+
+namespace {
+
+/// Holds the lock where a test has switched the fault on, and nothing everywhere else.
+class HeldByMistake {
+ public:
+  HeldByMistake(StateLock& lock, Fault fault) STRANDLINE_NO_LOCK_ANALYSIS
+      : lock_(is_on(fault) ? &lock : nullptr) {
+    if (lock_ != nullptr) lock_->lock();
+  }
+  ~HeldByMistake() { release(); }
+  HeldByMistake(const HeldByMistake&) = delete;
+  HeldByMistake& operator=(const HeldByMistake&) = delete;
+
+  void release() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+    if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock();
+  }
+
+ private:
+  StateLock* lock_;
+};
+
+}  // namespace
 
 Block& SegmentCore::do_obtain(const Request& request) {
   Attempt attempt{.request = request};
@@ -137,7 +161,7 @@ Block* SegmentCore::obtain_after_waiting(Attempt& attempt) {
 // -- steps ----------------------------------------------------------------------------------------
 
 bool SegmentCore::ask_callbacks() {
-  const auto held = hold_lock_by_mistake(Fault::D36_callbacks_are_called_under_the_lock);
+  const HeldByMistake held(lock_, Fault::D36_callbacks_are_called_under_the_lock);
   bool gave = false;
   callbacks_.for_each<FreeMemoryCallback>(
       [&](const FreeMemoryCallback& callback) { gave = callback() || gave; });
@@ -186,7 +210,7 @@ Block* SegmentCore::ask_device(Attempt& attempt) {
     if (!admit(attempt, in_flight)) return nullptr;
   }
   Allocation memory;
-  auto held = hold_lock_by_mistake(Fault::D36_the_device_is_called_under_the_lock);
+  HeldByMistake held(lock_, Fault::D36_the_device_is_called_under_the_lock);
   try {
     memory = device_.memory().allocate(
         attempt.device_bytes,
@@ -197,7 +221,7 @@ Block* SegmentCore::ask_device(Attempt& attempt) {
     attempt.refusal.emplace(refusal);
     return nullptr;
   }
-  held.reset();
+  held.release();
   return &adopt(memory, attempt, in_flight);
 }
 
@@ -221,7 +245,8 @@ Block& SegmentCore::adopt(const Allocation& memory, const Attempt& attempt, InFl
 // Everything that may fail comes first.
 Segment& SegmentCore::add_segment(const Allocation& memory, HalfPool& half, StreamId stream) {
   table_.reserve_unused(3);
-  StreamIndex& index = half.index_of(stream, is_pytorch_ ? Ties::by_address : Ties::latest_first);
+  const bool by_address = is_pytorch_ || !half.is_small();  // large ones fragment less so
+  StreamIndex& index = half.index_of(stream, by_address ? Ties::by_address : Ties::latest_first);
   auto made = std::make_unique<Segment>();
   auto& region = static_cast<SegmentBlock&>(table_.add_unlisted(memory.address));
   auto& first = static_cast<SegmentBlock&>(table_.add_unlisted(memory.address));
