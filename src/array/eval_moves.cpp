@@ -65,6 +65,7 @@ void for_each_pick(const char* function, const Picks& picks, Move&& move) {
   const auto item = static_cast<std::int64_t>(dtype_size_bytes(whole.dtype));
   // Walked one after another: later additions to a place come after earlier ones.
   std::vector<Strides> walked;
+  walked.reserve(picks.indices.size());
   for (const Operand& one : picks.indices) walked.push_back(one.strides);
   Extents at(index_shape.size(), 0);
   std::uint64_t left = picks.indices[0].size;
@@ -110,6 +111,7 @@ void Concatenate::eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) 
   encoder.allocate(outputs[0]);
   if (outputs[0].size() == 0) return;
   std::vector<Operand> parts;
+  parts.reserve(inputs.size());
   for (const Array& input : inputs) parts.push_back(encoder.read(input));
   const Operand out = encoder.write(outputs[0]);
   encoder.run([parts = std::move(parts), out, axis = axis_] {

@@ -115,6 +115,7 @@ std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
   Shape shape;
   for (const Array& one : arrays) shape = broadcast_shapes("broadcast_arrays", shape, one.shape());
   std::vector<Array> result;
+  result.reserve(arrays.size());
   for (const Array& one : arrays) result.push_back(broadcast_to(one, shape));
   return result;
 }
@@ -241,6 +242,7 @@ Array concatenate(const std::vector<Array>& arrays, int axis) {
   }
   if (arrays.size() == 1) return arrays[0];
   std::vector<Array> parts;
+  parts.reserve(arrays.size());
   for (const Array& one : arrays) parts.push_back(astype(one, dtype));
   return make_node<Concatenate>(shape, dtype, std::move(parts), along);
 }
