@@ -68,7 +68,7 @@ Array arg_reduce(const char* function, ReduceOp op, const Array& a, std::optiona
   }
   Shape shape = line.shape();
   shape.erase(along);
-  const Array best = make_node<ArgReduce>(shape, Dtype::uint32, {line}, op, along);
+  Array best = make_node<ArgReduce>(shape, Dtype::uint32, {line}, op, along);
   if (keep == KeepDims::no) return best;
   return axis ? expand_dims(best, {static_cast<int>(along)}) : reshape(best, Shape(a.ndim(), 1));
 }
@@ -162,7 +162,7 @@ Array argmin(const Array& a, std::optional<int> axis, KeepDims keep) {
 }
 
 Array logsumexp(const Array& a, const Axes& axes, KeepDims keep) {
-  const Array real = astype(a, at_least_float(a.dtype()));
+  Array real = astype(a, at_least_float(a.dtype()));
   const std::vector<std::size_t> folded = folded_axes("logsumexp", real, axes);
   if (folded.empty()) return real;
   if (is_last_axis(real, folded) && real.shape(-1) > 0) {
