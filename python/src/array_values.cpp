@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "strandline/core/error.h"
@@ -25,6 +26,14 @@ std::string kind_text(nb::handle value) {
   throw TypeMismatch(error_message(function, what, kind_text(value), expected));
 }
 
+std::int64_t integer_of(nb::handle value) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow == 0) return number;
+  throw InvalidArgument(error_message("array", "number", nb::cast<std::string>(nb::str(value)),
+                                      "an integer of 64 bits with a sign"));
+}
+
 std::atomic<bool> g_has_simulated{false};
 
 // -- nested lists ---------------------------------------------------------------------------------
@@ -42,7 +51,7 @@ struct Numbers {
       add_integer(value.ptr() == Py_True ? 1 : 0);
     } else if (PyLong_Check(value.ptr())) {
       has_integers = true;
-      add_integer(nb::cast<std::int64_t>(value));
+      add_integer(integer_of(value));
     } else if (PyFloat_Check(value.ptr()) || PyNumber_Check(value.ptr()) != 0) {
       if (!has_reals) reals.assign(integers.begin(), integers.end());
       has_reals = true;
@@ -83,7 +92,9 @@ void read_nested(nb::handle value, std::size_t depth, Shape& shape, Numbers& num
         "one of " + std::to_string(length) + " beside one of " + std::to_string(shape[depth]),
         "lists of equal lengths"));
   }
+  std::int64_t count = 0;
   for (nb::handle element : value) {
+    ++count;
     if (is_list(element)) {
       read_nested(element, depth + 1, shape, numbers);
     } else if (depth + 1 != shape.size()) {
@@ -93,14 +104,46 @@ void read_nested(nb::handle value, std::size_t depth, Shape& shape, Numbers& num
       numbers.add(element);
     }
   }
+  // A number's own code may change the list, and a list's own length be no more than a claim.
+  if (count == length) return;
+  throw InvalidArgument(
+      error_message("array", "lists",
+                    std::to_string(count) + " elements in one that said " + std::to_string(length),
+                    "lists that stay as they are"));
 }
 
-bool holds_arrays(nb::handle list) {
+// Lists in more levels than an array has axes are refused later; one may hold itself.
+bool holds_arrays(nb::handle list, std::size_t depth = 0) {
+  if (depth > array::kMaxRank) return false;
   for (nb::handle element : list) {
     if (nb::isinstance<Array>(element)) return true;
-    if (is_list(element) && holds_arrays(element)) return true;
+    if (is_list(element) && holds_arrays(element, depth + 1)) return true;
   }
   return false;
+}
+
+// Of trees, which may hold themselves: Python's limit of recursion counts.
+class Level {
+ public:
+  Level() {
+    if (Py_EnterRecursiveCall(" in a tree of arrays") != 0) throw nb::python_error();
+  }
+  ~Level() { Py_LeaveRecursiveCall(); }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+};
+
+bool holds(Dtype dtype, std::int64_t number) noexcept {
+  switch (dtype) {
+    case Dtype::uint8:
+      return std::in_range<std::uint8_t>(number);
+    case Dtype::uint32:
+      return std::in_range<std::uint32_t>(number);
+    case Dtype::int32:
+      return std::in_range<std::int32_t>(number);
+    default:
+      return true;
+  }
 }
 
 // A number that takes after an array: integers fit any number, floats any float.
@@ -109,11 +152,16 @@ Array number_like(nb::handle value, std::optional<Dtype> like) {
     return array::scalar(value.ptr() == Py_True ? 1 : 0, like.value_or(Dtype::bool_));
   }
   if (PyLong_Check(value.ptr())) {
-    const auto number = nb::cast<std::int64_t>(value);
+    const std::int64_t number = integer_of(value);
     using Limits = std::numeric_limits<std::int32_t>;
     const bool is_large = number < Limits::min() || number > Limits::max();
     const Dtype own = is_large ? Dtype::int64 : Dtype::int32;
     const Dtype dtype = like && *like != Dtype::bool_ ? *like : own;
+    if (!holds(dtype, number)) {
+      throw InvalidArgument(error_message("array", "number", std::to_string(number),
+                                          "one that " + std::string(array::dtype_name(dtype)) +
+                                              ", the other operand's dtype, can hold"));
+    }
     return Array::converted(&number, Dtype::int64, {}, dtype);
   }
   const double number = PyFloat_AsDouble(value.ptr());
@@ -202,6 +250,7 @@ std::pair<Array, Array> operands_of(const char* function, nb::handle a, nb::hand
 }
 
 Array make_array(nb::handle value, std::optional<Dtype> dtype) {
+  const Level level;
   if (nb::isinstance<Array>(value)) {
     const Array& given = nb::cast<const Array&>(value);
     return array::astype(array::copy(given), dtype.value_or(given.dtype()));
@@ -227,6 +276,7 @@ Array make_array(nb::handle value, std::optional<Dtype> dtype) {
 std::vector<Array> arrays_in(const char* function, nb::handle tree) {
   std::vector<Array> arrays;
   const auto visit = [&](const auto& self, nb::handle value) -> void {
+    const Level level;
     if (nb::isinstance<Array>(value)) {
       arrays.push_back(nb::cast<const Array&>(value));
     } else if (is_list(value)) {

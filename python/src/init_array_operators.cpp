@@ -5,6 +5,7 @@
 
 #include "array_topics.h"
 #include "array_values.h"
+#include "strandline/core/error.h"
 
 namespace strandline::python {
 namespace {
@@ -38,7 +39,26 @@ void def_comparison(ArrayClass& array, const char* name, const char* signature) 
       nb::sig(signature));
 }
 
+// MLX takes these for bits of integers, which arrays here have no operations on.
+void check_truth(const char* function, const Array& a) {
+  if (a.dtype() == array::Dtype::bool_) return;
+  throw TypeMismatch(error_message(function, "dtype", array::dtype_name(a.dtype()), "bool"));
+}
+
+Array both(const Array& a, const Array& b) {
+  check_truth("&", a);
+  check_truth("&", b);
+  return array::logical_and(a, b);
+}
+
+Array either(const Array& a, const Array& b) {
+  check_truth("|", a);
+  check_truth("|", b);
+  return array::logical_or(a, b);
+}
+
 Array all_but(const Array& a) {
+  check_truth("~", a);
   return array::logical_not(a);
 }
 
@@ -53,8 +73,8 @@ void init_array_operators(ArrayClass& array) {
   def_pair<array::remainder>(array, "__mod__", "__rmod__", "__imod__");
   def_pair<array::power>(array, "__pow__", "__rpow__", "__ipow__");
   def_pair<array::matmul>(array, "__matmul__", "__rmatmul__", "__imatmul__");
-  def_pair<array::logical_and>(array, "__and__", "__rand__", "__iand__");
-  def_pair<array::logical_or>(array, "__or__", "__ror__", "__ior__");
+  def_pair<both>(array, "__and__", "__rand__", "__iand__");
+  def_pair<either>(array, "__or__", "__ror__", "__ior__");
   def_comparison<array::equal>(array, "__eq__", "def __eq__(self, b: object) -> Array");
   def_comparison<array::not_equal>(array, "__ne__", "def __ne__(self, b: object) -> Array");
   def_comparison<array::less>(array, "__lt__", "def __lt__(self, b: object) -> Array");

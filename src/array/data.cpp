@@ -13,7 +13,7 @@ Storage::Storage(std::shared_ptr<DeviceState> on, std::uint64_t bytes, StreamId 
     : device(std::move(on)) {
   if (bytes == 0) return;
   alloc::Allocator& from = device->allocator();
-  buffer = from.malloc(bytes, {.alignment = 0, .stream = stream});
+  buffer = device->allocate(from, bytes, stream);
   try {
     slice = from.slice(buffer);
   } catch (...) {

@@ -122,6 +122,21 @@ bool DeviceState::wait_for_oldest() {
   return true;
 }
 
+alloc::Buffer DeviceState::allocate(alloc::Allocator& from, std::uint64_t bytes, StreamId stream) {
+  bool is_all_done = false;
+  for (;;) {
+    is_all_done = is_all_done || queued_tasks.load(std::memory_order_acquire) == 0;
+    try {
+      return from.malloc(bytes, {.alignment = 0, .stream = stream});
+    } catch (const OutOfMemory&) {
+      if (is_all_done) throw;
+    }
+    if (wait_for_oldest()) continue;
+    port->streams().wait_all();
+    is_all_done = true;
+  }
+}
+
 void DeviceState::press_back(StreamState& stream, std::uint32_t max_tasks) {
   constexpr std::uint32_t kTasksPerPoint = 10;
   constexpr std::size_t kPointsKept = 16;

@@ -47,6 +47,10 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   /// queued, or while active memory exceeds the allocator's limit and work is queued.
   void press_back(StreamState& stream, std::uint32_t max_tasks) STRANDLINE_EXCLUDES(mutex);
 
+  /// While there is too little memory and work is queued, which holds some, waits for that first.
+  alloc::Buffer allocate(alloc::Allocator& from, std::uint64_t bytes, StreamId stream)
+      STRANDLINE_EXCLUDES(mutex);
+
   std::shared_ptr<device::Device> port;
   std::shared_ptr<alloc::Allocator> own_allocator;  ///< null: the process's default
   std::string name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and reductions as nodes.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -170,7 +171,11 @@ Array logsumexp(const Array& a, const Axes& axes, KeepDims keep) {
     shape.erase(shape.size() - 1);
     return with_axes(make_node<LogSumExp>(shape, real.dtype(), {real}), real.shape(), folded, keep);
   }
-  const Array highest = stop_gradient(max(real, axes, KeepDims::yes));
+  const Array largest = stop_gradient(max(real, axes, KeepDims::yes));
+  // Nothing may be taken from an infinity: what is left of it would be none.
+  const Array is_finite =
+      less(abs(largest), scalar(std::numeric_limits<double>::infinity(), real.dtype()));
+  const Array highest = where(is_finite, largest, zeros_like(largest));
   const Array total = log(sum(exp(subtract(real, highest)), axes, KeepDims::yes));
   Shape shape;
   for (std::size_t i = 0; i < real.ndim(); ++i) {

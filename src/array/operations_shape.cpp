@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that change shapes, and those that move elements.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "array/primitives.h"
 #include "strandline/array/operations.h"
+#include "strandline/core/checked.h"
 #include "strandline/core/error.h"
 
 namespace strandline::array {
@@ -223,6 +225,19 @@ Array contiguous(const Array& a) {
 
 // -- moving elements ------------------------------------------------------------------------------
 
+namespace {
+
+// Of extents that are not negative.
+std::int64_t grown(const char* function, std::int64_t extent, std::int64_t by) {
+  const auto sum = try_add(static_cast<std::uint64_t>(extent), static_cast<std::uint64_t>(by));
+  if (!sum || *sum > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    throw_bad(function, "extent", fmt::format("{} + {}", extent, by), "less than 2^63");
+  }
+  return static_cast<std::int64_t>(*sum);
+}
+
+}  // namespace
+
 Array concatenate(const std::vector<Array>& arrays, int axis) {
   if (arrays.empty()) throw_bad("concatenate", "arrays", "none", "at least one");
   const std::size_t along = normal_axis("concatenate", axis, arrays[0].ndim());
@@ -237,7 +252,7 @@ Array concatenate(const std::vector<Array>& arrays, int axis) {
                 fmt::format("that of the first, {}, but for axis {}", shape_text(arrays[0].shape()),
                             along));
     }
-    shape[along] += one.shape()[along];
+    shape[along] = grown("concatenate", shape[along], one.shape()[along]);
     dtype = promote(dtype, one.dtype());
   }
   if (arrays.size() == 1) return arrays[0];
@@ -274,8 +289,8 @@ Array pad(const Array& a, const std::vector<std::pair<std::int64_t, std::int64_t
     if (before < 0 || after < 0) {
       throw_bad("pad", "widths", fmt::format("({}, {})", before, after), "widths of 0 or more");
     }
-    changes = changes || before + after > 0;
-    shape[i] += before + after;
+    changes = changes || before > 0 || after > 0;
+    shape[i] = grown("pad", grown("pad", shape[i], before), after);
     start[i] = before;
   }
   if (!changes) return a;

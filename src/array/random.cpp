@@ -106,8 +106,10 @@ Array randint(const Array& low, const Array& high, const Shape& shape, Dtype dty
   if (is_floating(dtype) || dtype == Dtype::bool_) {
     throw InvalidArgument(error_message("randint", "dtype", dtype_name(dtype), "an integer dtype"));
   }
-  const Array drawn = uniform(low, high, shape, Dtype::float32, key);
-  return astype(maximum(drawn, astype(low, Dtype::float32)), dtype);
+  // Of a wide range float32 has not every number, and rounds to its end.
+  const Array drawn = floor(uniform(low, high, shape, Dtype::float32, key));
+  const Array last = subtract(astype(high, dtype), scalar(1, dtype));
+  return minimum(maximum(astype(drawn, dtype), astype(low, dtype)), last);
 }
 
 Array categorical(const Array& logits, int axis, const Key& key) {

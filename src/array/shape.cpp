@@ -55,16 +55,18 @@ std::string shape_text(const Shape& shape) {
 std::uint64_t element_count(const char* function, const Shape& shape) {
   std::uint64_t count = 1;
   bool overflows = false;
+  bool is_empty = false;
   for (const std::int64_t extent : shape) {
     if (extent < 0) {
       throw InvalidArgument(
           error_message(function, "shape", shape_text(shape), "extents that are not negative"));
     }
-    if (extent == 0) return 0;
     const auto product = try_multiply(count, static_cast<std::uint64_t>(extent));
     overflows = overflows || !product;
-    count = product.value_or(0);
+    count = product.value_or(1);
+    is_empty = is_empty || extent == 0;
   }
+  if (is_empty) return 0;
   // Room for the byte count of the widest element.
   if (overflows || count > std::numeric_limits<std::uint64_t>::max() / 16) {
     throw InvalidArgument(

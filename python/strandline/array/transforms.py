@@ -78,6 +78,10 @@ def value_and_grad(
     def wrapped(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         _check_arguments(numbers, names, args, kwargs)
         places = [number % len(args) for number in numbers]
+        if len(set(places)) != len(places):
+            raise ValueError(
+                _arguments.message("value_and_grad", "argnums", argnums, "each argument once")
+            )
         inputs: list[Array] = []
         forms = [flatten(args[place], inputs) for place in places]
         named_forms = {name: flatten(kwargs[name], inputs) for name in names}
