@@ -5,6 +5,7 @@
 a subprocess.
 """
 
+import gc
 import pickle
 import subprocess
 import sys
@@ -16,6 +17,16 @@ import pytest
 import strandline as sl
 from program_folder import ProgramFolder
 from strandline._native import testing
+
+
+@pytest.fixture(scope="module", autouse=True)
+def arrays_are_gone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Arrays lie in the process's default allocator: what it keeps for them would stand in the
+    snapshots of whichever tests come after."""
+    yield
+    if request.module.__name__.startswith("test_array"):
+        gc.collect()
+        sl.clear_cache()
 
 
 class Heap:
