@@ -268,7 +268,9 @@ Array make_array(nb::handle value, std::optional<Dtype> dtype) {
     return numbers.array(shape, dtype);
   }
   if (PyBool_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr())) {
-    return number_like(value, dtype);
+    Numbers number;
+    number.add(value);
+    return number.array({}, dtype);
   }
   return array_copied(value, dtype);
 }
