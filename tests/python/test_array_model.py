@@ -88,10 +88,12 @@ def run(folder, program, steps):
 
 def test_the_model_trains_to_the_losses_of_stock_mlx(tmp_path):
     pytest.importorskip("mlx.core")
-    program = MLX + "print(json.dumps([theirs(), ours('host', False)]))"
-    theirs, ours = run(tmp_path, program, 50)
+    devices = ("host", "unified", "sim")
+    program = MLX + f"print(json.dumps([theirs(), [ours(d, False) for d in {devices}]]))"
+    theirs, all_ours = run(tmp_path, program, 50)
     assert len(theirs) == 50 and theirs[-1] < theirs[0] - 0.3, "it learns"
-    assert ours == pytest.approx(theirs, rel=1e-4)
+    for device, ours in zip(devices, all_ours, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-4), device
 
 
 def test_every_device_gives_the_same_losses_recorded_or_not(tmp_path):
