@@ -25,7 +25,7 @@ void def_pair(ArrayClass& array, const char* name, const char* reflected, const 
       nb::is_operator());
   array.def(
       reflected,
-      [name](const Array& a, nb::object b) { return Function(operand_of(name, b, a.dtype()), a); },
+      [name](const Array& a, nb::handle b) { return Function(operand_of(name, b, a.dtype()), a); },
       nb::is_operator());
   array.def(
       in_place, [name](const Array& a, nb::object b) { return forward<Function>(name, a, b); },

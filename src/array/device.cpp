@@ -200,7 +200,7 @@ Device::Device(std::shared_ptr<device::Device> port, std::shared_ptr<alloc::Allo
   state_ = std::make_shared<DeviceState>(std::move(port), std::move(allocator));
 }
 
-Device::Device(std::shared_ptr<alloc::Allocator> allocator)
+Device::Device(const std::shared_ptr<alloc::Allocator>& allocator)
     : Device(allocator == nullptr ? nullptr : unowned(allocator->device()), allocator) {}
 
 const std::string& Device::name() const noexcept {

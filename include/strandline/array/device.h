@@ -34,7 +34,7 @@ class STRANDLINE_API Device {
   /// for an allocator of another device, and for a device without work (Facts::supports.work).
   Device(std::shared_ptr<device::Device> port, std::shared_ptr<alloc::Allocator> allocator);
   /// The same over a device that outlives every array: the host, with another allocator.
-  explicit Device(std::shared_ptr<alloc::Allocator> allocator);
+  explicit Device(const std::shared_ptr<alloc::Allocator>& allocator);
 
   const std::string& name() const noexcept;  ///< of its Facts
   device::Device& port() const noexcept;
