@@ -39,9 +39,9 @@ enum class ChunkKind : std::uint8_t { rows = 1, state = 2, index = 3 };
 enum class Codec : std::uint8_t { stored = 0, zstd = 1 };
 
 namespace chunk_flag {
-inline constexpr std::uint16_t required = 1;  ///< who does not know the kind must refuse the file
-inline constexpr std::uint16_t first = 2;     ///< of a state, which may take several chunks
-inline constexpr std::uint16_t last = 4;
+inline constexpr std::uint16_t kRequired = 1;  ///< who does not know the kind must refuse the file
+inline constexpr std::uint16_t kFirst = 2;     ///< of a state, which may take several chunks
+inline constexpr std::uint16_t kLast = 4;
 }  // namespace chunk_flag
 
 struct ChunkHead {

@@ -57,7 +57,7 @@ class PartsReader {
       case ChunkKind::index:
         return true;
     }
-    skip_newer((head.flags & chunk_flag::required) != 0, fmt::format("chunk kind {}", head.kind));
+    skip_newer((head.flags & chunk_flag::kRequired) != 0, fmt::format("chunk kind {}", head.kind));
     return false;
   }
 
@@ -96,13 +96,13 @@ class PartsReader {
   }
 
   void read_state(const ChunkHead& head, std::string_view payload) {
-    if ((head.flags & chunk_flag::first) != 0) {
+    if ((head.flags & chunk_flag::kFirst) != 0) {
       pending_ = {};
       in_state_ = true;
     }
     if (!in_state_) throw PayloadError{"a state", "a later part", "its first"};
     while (!payload.empty()) read_section(take_section(payload), &pending_);
-    if ((head.flags & chunk_flag::last) == 0) return;
+    if ((head.flags & chunk_flag::kLast) == 0) return;
     in_state_ = false;
     check_blocks(pending_.segments, pending_.blocks);
     check_blocks(pending_.host_segments, pending_.host_blocks);

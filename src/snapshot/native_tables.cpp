@@ -91,7 +91,7 @@ void StateWriter::emit(std::uint16_t flags) {
   cursor_.write(payload, tables_);
   payload += pending_;
   pending_.clear();
-  if (is_first_) flags |= chunk_flag::first;
+  if (is_first_) flags |= chunk_flag::kFirst;
   is_first_ = false;
   chunks_.write(ChunkKind::state, flags, payload);
 }

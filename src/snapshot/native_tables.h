@@ -72,7 +72,7 @@ class StateWriter {
   void texts(std::span<const std::pair<std::uint16_t, std::string_view>> texts) {
     write_texts(pending_, Table::texts, texts);
   }
-  void finish() { emit(chunk_flag::last); }
+  void finish() { emit(chunk_flag::kLast); }
 
  private:
   static constexpr std::size_t kChunkBytes = std::size_t{4} << 20;

@@ -86,7 +86,7 @@ TEST(NativeChunks, SkipsWhatANewerMinorVersionAdds) {
 
 TEST(NativeChunks, RefusesWhatANewerVersionSaysMustBeKnown) {
   EXPECT_THAT(
-      refusal(Made().chunk(static_cast<ChunkKind>(9), native::chunk_flag::required, "x").bytes()),
+      refusal(Made().chunk(static_cast<ChunkKind>(9), native::chunk_flag::kRequired, "x").bytes()),
       HasSubstr("newer strandline"));
   EXPECT_THAT(refusal(Made().chunk(ChunkKind::rows, 0, section(99, kRequired, 1, 0, {1})).bytes()),
               HasSubstr("table 99"));
