@@ -139,6 +139,21 @@ void cast_half(Dtype from_dtype, const std::byte* from, Dtype to_dtype, std::byt
   }
 }
 
+// Calls `function` with an unsigned number as wide as an element.
+template <typename Function>
+void with_item(std::size_t item_bytes, const Function& function) noexcept {
+  switch (item_bytes) {
+    case 1:
+      return function(std::uint8_t{});
+    case 2:
+      return function(std::uint16_t{});
+    case 4:
+      return function(std::uint32_t{});
+    default:
+      return function(std::uint64_t{});
+  }
+}
+
 }  // namespace
 
 void gather(std::size_t item_bytes, const std::byte* from, std::int64_t stride, std::byte* to,
@@ -147,16 +162,7 @@ void gather(std::size_t item_bytes, const std::byte* from, std::int64_t stride, 
     std::memcpy(to, from, count * item_bytes);
     return;
   }
-  switch (item_bytes) {
-    case 1:
-      return gather_as<std::uint8_t>(from, stride, to, count);
-    case 2:
-      return gather_as<std::uint16_t>(from, stride, to, count);
-    case 4:
-      return gather_as<std::uint32_t>(from, stride, to, count);
-    default:
-      return gather_as<std::uint64_t>(from, stride, to, count);
-  }
+  with_item(item_bytes, [&](auto item) { gather_as<decltype(item)>(from, stride, to, count); });
 }
 
 void scatter(std::size_t item_bytes, const std::byte* from, std::byte* to, std::int64_t stride,
@@ -165,16 +171,7 @@ void scatter(std::size_t item_bytes, const std::byte* from, std::byte* to, std::
     std::memcpy(to, from, count * item_bytes);
     return;
   }
-  switch (item_bytes) {
-    case 1:
-      return scatter_as<std::uint8_t>(from, to, stride, count);
-    case 2:
-      return scatter_as<std::uint16_t>(from, to, stride, count);
-    case 4:
-      return scatter_as<std::uint32_t>(from, to, stride, count);
-    default:
-      return scatter_as<std::uint64_t>(from, to, stride, count);
-  }
+  with_item(item_bytes, [&](auto item) { scatter_as<decltype(item)>(from, to, stride, count); });
 }
 
 void cast_elements(Dtype from_dtype, const void* from, Dtype to_dtype, void* to,

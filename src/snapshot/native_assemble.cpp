@@ -98,8 +98,9 @@ class Assembly {
     file_.settings = std::move(state.settings);
     file_.keys = std::move(state.keys);
     file_.skipped_values = state.fact(Fact::skipped_values);
-    // Recorded events lie in the order of their sequence, not trace by trace, and have all they
-    // have in their columns: a recorded file with such parts is none of ours.
+    // Recorded events lie in the order of their sequence, not trace by trace, and all of them is in
+    // their columns: no writer of ours adds such parts to a recorded file, so they are not
+    // believed.
     if (parts_.native.is_recorded) {
       file_.extras.clear();
     } else {
