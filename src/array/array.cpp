@@ -2,6 +2,7 @@
 // Arrays and descriptors: making leaves and nodes, waiting, reading, letting go.
 #include "strandline/array/array.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "array/cast.h"
 #include "array/data.h"
 #include "array/iterate.h"
+#include "array/node_memory.h"
 #include "array/node_record.h"
 #include "array/tracing.h"
 #include "strandline/array/eval.h"
@@ -25,7 +27,7 @@ std::shared_ptr<Descriptor> make_descriptor(const char* function, const Shape& s
                                         "bool, uint8, uint32, int32, int64, float16, bfloat16, "
                                         "float32 or float64"));
   }
-  auto node = std::make_shared<Descriptor>();
+  auto node = make_node_part<Descriptor>();
   node->shape = shape;
   node->strides = row_major_strides(shape);
   node->size = element_count(function, shape);
@@ -43,7 +45,7 @@ Array make_leaf(const Shape& shape, Dtype dtype, const Device& device) {
   node.status = Status::available;
   const record::OpContext context = leaf_context(node.record);
   const record::OpScope scope(context);
-  auto data = std::make_shared<Data>();
+  auto data = make_node_part<Data>();
   data->storage = std::make_shared<Storage>(device.state(), node.nbytes(), StreamId{});
   data->version = data->storage->versions;
   data->storage->written.store(data->version, std::memory_order_release);
@@ -104,7 +106,7 @@ Array Array::wrap(void* memory, const Shape& shape, Dtype dtype, std::function<v
     deleter(memory);
     return copy;
   }
-  auto data = std::make_shared<Data>();
+  auto data = make_node_part<Data>();
   data->storage = std::make_shared<Storage>(
       device.state(), Storage::Wrapped{.buffer = buffer, .deleter = std::move(deleter)});
   data->version = data->storage->versions;
@@ -121,39 +123,48 @@ Array Array::placeholder(const Shape& shape, Dtype dtype) {
   return made;
 }
 
+namespace {
+
+struct MadeCall {
+  std::shared_ptr<Call> call;
+  bool is_tracer;  ///< of its outputs
+};
+
+MadeCall make_call(std::shared_ptr<Primitive> primitive, std::vector<Array> inputs) {
+  const bool has_tracer = std::any_of(inputs.begin(), inputs.end(), [](const Array& input) {
+    return input.descriptor().is_tracer;
+  });
+  const bool is_tracer = has_tracer && primitive->is_followed();
+  auto call = make_node_part<Call>();
+  call->record = record_node(primitive->name());
+  call->primitive = std::move(primitive);
+  call->inputs = std::move(inputs);
+  return {std::move(call), is_tracer};
+}
+
+}  // namespace
+
 Array::Array(const Shape& shape, Dtype dtype, std::shared_ptr<Primitive> primitive,
              std::vector<Array> inputs)
     : node_(make_descriptor("array", shape, dtype)) {
-  auto call = std::make_shared<Call>();
-  call->record = record_node(primitive->name());
-  bool is_tracer = false;
-  for (const Array& input : inputs) is_tracer = is_tracer || input.descriptor().is_tracer;
-  node_->is_tracer = is_tracer && primitive->is_followed();
-  node_->record = call->record;
-  call->primitive = std::move(primitive);
-  call->inputs = std::move(inputs);
-  call->outputs.push_back(node_);
-  node_->call = std::move(call);
+  MadeCall made = make_call(std::move(primitive), std::move(inputs));
+  node_->is_tracer = made.is_tracer;
+  node_->record = made.call->record;
+  node_->call = std::move(made.call);
 }
 
 std::vector<Array> Array::call(const std::vector<std::pair<Shape, Dtype>>& outputs,
                                std::shared_ptr<Primitive> primitive, std::vector<Array> inputs) {
-  auto call = std::make_shared<Call>();
-  call->record = record_node(primitive->name());
-  bool is_tracer = false;
-  for (const Array& input : inputs) is_tracer = is_tracer || input.descriptor().is_tracer;
-  is_tracer = is_tracer && primitive->is_followed();
-  call->primitive = std::move(primitive);
-  call->inputs = std::move(inputs);
-  call->layouts = outputs;
+  const MadeCall one = make_call(std::move(primitive), std::move(inputs));
+  one.call->layouts = outputs;
   std::vector<Array> made;
   for (const auto& [shape, dtype] : outputs) {
     auto node = make_descriptor("array", shape, dtype);
-    node->is_tracer = is_tracer;
-    node->record = call->record;
+    node->is_tracer = one.is_tracer;
+    node->record = one.call->record;
     node->position = static_cast<std::uint32_t>(made.size());
-    node->call = call;
-    call->outputs.push_back(node);
+    node->call = one.call;
+    one.call->outputs.push_back(node);
     made.emplace_back(std::move(node));
   }
   return made;
@@ -313,7 +324,7 @@ std::vector<Array> outputs_of(const Array& array) {
   const std::shared_ptr<Call>& call = array.descriptor().call;
   std::vector<Array> outputs;
   if (call == nullptr) return outputs;
-  if (call->outputs.size() == 1) {
+  if (call->outputs.empty()) {  // it has one
     outputs.push_back(array);
     return outputs;
   }

@@ -13,7 +13,7 @@ namespace strandline::array {
 namespace {
 
 Array unary(UnaryOp op, const Array& a, Dtype result) {
-  return make_node<Unary>(a.shape(), result, {a}, op);
+  return make_node<Unary>(a.shape(), result, node_inputs(a), op);
 }
 
 Array real_function(UnaryOp op, const Array& a) {
@@ -46,7 +46,8 @@ Array binary(const char* function, BinaryOp op, const Array& a, const Array& b, 
   if (dtype == Dtype::bool_) op = of_bools(op);
   const Dtype result = gives_bool(op) ? Dtype::bool_ : dtype;
   return make_node<Binary>(
-      shape, result, {broadcast_to(astype(a, dtype), shape), broadcast_to(astype(b, dtype), shape)},
+      shape, result,
+      node_inputs(broadcast_to(astype(a, dtype), shape), broadcast_to(astype(b, dtype), shape)),
       op);
 }
 
@@ -64,7 +65,7 @@ Array scalar(double value, Dtype dtype) {
 
 Array full(const Shape& shape, const Array& value, Dtype dtype) {
   element_count("full", shape);
-  return make_node<Full>(shape, dtype, {broadcast_to(astype(value, dtype), shape)});
+  return make_node<Full>(shape, dtype, node_inputs(broadcast_to(astype(value, dtype), shape)));
 }
 
 Array full(const Shape& shape, const Array& value) {
@@ -111,7 +112,7 @@ Array eye(std::int64_t rows, std::int64_t columns, int diagonal, Dtype dtype) {
 
 Array astype(const Array& a, Dtype dtype) {
   if (a.dtype() == dtype) return a;
-  return make_node<AsType>(a.shape(), dtype, {a});
+  return make_node<AsType>(a.shape(), dtype, node_inputs(a));
 }
 
 Array negative(const Array& a) {

@@ -91,6 +91,22 @@ std::uint64_t folded_count(const Array& a, const std::vector<std::size_t>& folde
       "at least one axis each, and as many columns on the left as rows on the right"));
 }
 
+// All axes but those of the matrices.
+Shape batch_of(const Array& matrices) {
+  return Shape(matrices.shape().span().first(matrices.ndim() - 2));
+}
+
+Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns) {
+  batch.push_back(rows);
+  batch.push_back(columns);
+  return batch;
+}
+
+Array with_batch(const Array& matrices, const Shape& batch) {
+  if (matrices.ndim() == 2 && batch.empty()) return matrices;
+  return broadcast_to(matrices, with_matrix(batch, matrices.shape(-2), matrices.shape(-1)));
+}
+
 }  // namespace
 
 Array matmul(const Array& a, const Array& b) {
@@ -102,23 +118,10 @@ Array matmul(const Array& a, const Array& b) {
   if (a.ndim() == 1) left = expand_dims(left, {0});
   if (b.ndim() == 1) right = expand_dims(right, {1});
   if (left.shape(-1) != right.shape(-2)) throw_matmul(a, b);
-  Shape left_batch = left.shape();
-  Shape right_batch = right.shape();
-  for (int i = 0; i < 2; ++i) {
-    left_batch.erase(left_batch.size() - 1);
-    right_batch.erase(right_batch.size() - 1);
-  }
-  const Shape batch = broadcast_shapes("matmul", left_batch, right_batch);
-  const auto with_batch = [&](const Array& matrix) {
-    Shape shape = batch;
-    shape.push_back(matrix.shape(-2));
-    shape.push_back(matrix.shape(-1));
-    return broadcast_to(matrix, shape);
-  };
-  Shape shape = batch;
-  shape.push_back(left.shape(-2));
-  shape.push_back(right.shape(-1));
-  const Array product = make_node<Matmul>(shape, dtype, {with_batch(left), with_batch(right)});
+  const Shape batch = broadcast_shapes("matmul", batch_of(left), batch_of(right));
+  const Array product =
+      make_node<Matmul>(with_matrix(batch, left.shape(-2), right.shape(-1)), dtype,
+                        node_inputs(with_batch(left, batch), with_batch(right, batch)));
   if (a.ndim() == 1 && b.ndim() == 1) return squeeze(product, Axes{{-2, -1}});
   if (a.ndim() == 1) return squeeze(product, Axes{{-2}});
   return b.ndim() == 1 ? squeeze(product, Axes{{-1}}) : product;

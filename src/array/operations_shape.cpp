@@ -110,7 +110,7 @@ Array broadcast_to(const Array& a, const Shape& shape) {
     throw_bad("broadcast_to", "shape", shape_text(shape),
               "one that an array of shape " + shape_text(a.shape()) + " can be spread over");
   }
-  return make_node<Broadcast>(shape, a.dtype(), {a});
+  return make_node<Broadcast>(shape, a.dtype(), node_inputs(a));
 }
 
 std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
@@ -198,8 +198,7 @@ std::vector<Array> split(const Array& a, const std::vector<std::int64_t>& at, in
     parts.emplace_back(shape, a.dtype());
   }
   if (parts.size() == 1) return {a};
-  return Array::call(parts, std::make_shared<Split>(current_stream(), along, std::move(starts)),
-                     {a});
+  return Array::call(parts, make_node_part<Split>(current_stream(), along, std::move(starts)), {a});
 }
 
 std::vector<Array> split(const Array& a, int count, int axis) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/data.h"
+#include "array/node_memory.h"
 #include "strandline/core/error.h"
 
 namespace strandline::array {
@@ -98,7 +99,7 @@ Encoder::~Encoder() = default;
 
 void Encoder::allocate(Array& output) {
   const Descriptor& node = output.descriptor();
-  auto data = std::make_shared<Data>();
+  auto data = make_node_part<Data>();
   data->storage = std::make_shared<Storage>(stream_.state()->device, node.nbytes(), stream_.id());
   data->version = data->storage->versions;
   set_data(output, std::move(data));
@@ -107,7 +108,7 @@ void Encoder::allocate(Array& output) {
 void Encoder::allocate(Array& output, const Strides& strides) {
   output.descriptor().strides = strides;
   const Descriptor& node = output.descriptor();
-  auto data = std::make_shared<Data>();
+  auto data = make_node_part<Data>();
   data->storage = std::make_shared<Storage>(stream_.state()->device, node.nbytes(), stream_.id());
   data->version = data->storage->versions;
   set_data(output, std::move(data), strides, 0, node.size);
@@ -127,7 +128,7 @@ bool Encoder::try_donate(const Array& input, Array& output) {
       storage.device != stream_.state()->device || !storage.is_only_used_by(stream_.id())) {
     return false;
   }
-  auto data = std::make_shared<Data>();
+  auto data = make_node_part<Data>();
   data->storage = from.data->storage;
   data->version = ++storage.versions;
   set_data(output, std::move(data), from.strides, from.offset_bytes, from.data_size);

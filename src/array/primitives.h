@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "array/kernels/loops.h"
+#include "array/node_memory.h"
 #include "strandline/array/primitive.h"
 
 namespace strandline::array {
@@ -222,12 +223,22 @@ class RandomBits final : public Primitive {
 
 #undef STRANDLINE_PRIMITIVE_BODY
 
+/// The inputs of a node. Moved: a vector made of a braced list copies them, and each copy counts up
+/// and down once more.
+template <typename... Inputs>
+Arrays node_inputs(Inputs&&... inputs) {
+  Arrays list;
+  list.reserve(sizeof...(inputs));
+  (list.push_back(std::forward<Inputs>(inputs)), ...);
+  return list;
+}
+
 /// One output node of a P on the current stream.
 template <typename P, typename... Arguments>
 Array make_node(const Shape& shape, Dtype dtype, std::vector<Array> inputs,
                 Arguments&&... arguments) {
   return Array(shape, dtype,
-               std::make_shared<P>(current_stream(), std::forward<Arguments>(arguments)...),
+               make_node_part<P>(current_stream(), std::forward<Arguments>(arguments)...),
                std::move(inputs));
 }
 

@@ -42,7 +42,8 @@ struct NodeRecord {
 struct STRANDLINE_API Call {
   std::shared_ptr<Primitive> primitive;
   std::vector<Array> inputs;
-  std::vector<std::pair<Shape, Dtype>> layouts;    ///< of the outputs, when there are several
+  // Empty for a call of one output, which is the array that holds the call.
+  std::vector<std::pair<Shape, Dtype>> layouts;    ///< of the outputs
   std::vector<std::weak_ptr<Descriptor>> outputs;  ///< in order; those that died have expired
   NodeRecord record;
 
