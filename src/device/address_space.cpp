@@ -27,10 +27,7 @@ Address AddressSpace::reserve(std::uint64_t bytes) {
 
 FreeStatus AddressSpace::release_reservation(Address address, std::uint64_t bytes) noexcept {
   if (!facts_.supports.address_space) return FreeStatus::unknown;
-  if (!gate_.try_pass(Call::release_reservation)) {
-    gate_.note_refused_free(Call::release_reservation, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::release_reservation)) return FreeStatus::refused;
   return do_release_reservation(address, bytes);
 }
 
@@ -47,10 +44,7 @@ PagesId AddressSpace::create_pages(std::uint64_t bytes) {
 
 FreeStatus AddressSpace::release_pages(PagesId pages) noexcept {
   if (!pages) return FreeStatus::freed;
-  if (!gate_.try_pass(Call::release_pages)) {
-    gate_.note_refused_free(Call::release_pages, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::release_pages)) return FreeStatus::refused;
   return do_release_pages(pages);
 }
 
@@ -71,10 +65,7 @@ void AddressSpace::set_access(Address address, std::uint64_t bytes,
 
 FreeStatus AddressSpace::unmap(Address address, std::uint64_t bytes) noexcept {
   if (!facts_.supports.address_space) return FreeStatus::unknown;
-  if (!gate_.try_pass(Call::unmap)) {
-    gate_.note_refused_free(Call::unmap, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::unmap)) return FreeStatus::refused;
   return do_unmap(address, bytes);
 }
 

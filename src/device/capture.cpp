@@ -87,10 +87,7 @@ void Capture::launch(GraphId graph, StreamId stream) {
 
 FreeStatus Capture::destroy(GraphId graph) noexcept {
   if (!graph) return FreeStatus::freed;
-  if (!gate_.try_pass(Call::destroy_graph)) {
-    gate_.note_refused_free(Call::destroy_graph, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::destroy_graph)) return FreeStatus::refused;
   return do_destroy(graph);
 }
 
@@ -101,10 +98,7 @@ void Peers::enable(DeviceIndex peer) {
 }
 
 FreeStatus Peers::disable(DeviceIndex peer) noexcept {
-  if (!gate_.try_pass(Call::disable_peer)) {
-    gate_.note_refused_free(Call::disable_peer, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::disable_peer)) return FreeStatus::refused;
   return do_disable(peer);
 }
 

@@ -38,10 +38,7 @@ Allocation Memory::allocate(std::uint64_t bytes, const AllocateOptions& options)
 
 FreeStatus Memory::deallocate(Address address) noexcept {
   if (address == 0) return FreeStatus::freed;
-  if (!gate_.try_pass(Call::deallocate)) {
-    gate_.note_refused_free(Call::deallocate, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::deallocate)) return FreeStatus::refused;
   return do_deallocate(address);
 }
 
@@ -56,10 +53,7 @@ Allocation Memory::allocate_ordered(std::uint64_t bytes, StreamId stream) {
 FreeStatus Memory::deallocate_ordered(Address address, StreamId stream) noexcept {
   if (address == 0) return FreeStatus::freed;
   if (!facts_.supports.ordered_allocation) return FreeStatus::unknown;
-  if (!gate_.try_pass(Call::deallocate_ordered)) {
-    gate_.note_refused_free(Call::deallocate_ordered, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::deallocate_ordered)) return FreeStatus::refused;
   return do_deallocate_ordered(address, stream);
 }
 
@@ -75,10 +69,7 @@ BufferId Memory::wrap(Address address, std::uint64_t bytes) {
 
 FreeStatus Memory::release_buffer(BufferId buffer) noexcept {
   if (!buffer) return FreeStatus::freed;
-  if (!gate_.try_pass(Call::release_buffer)) {
-    gate_.note_refused_free(Call::release_buffer, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::release_buffer)) return FreeStatus::refused;
   return do_release_buffer(buffer);
 }
 
@@ -90,10 +81,7 @@ void Memory::make_resident(Address address) {
 
 FreeStatus Memory::end_residency(Address address) noexcept {
   if (!facts_.supports.residency) return FreeStatus::unknown;
-  if (!gate_.try_pass(Call::end_residency)) {
-    gate_.note_refused_free(Call::end_residency, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::end_residency)) return FreeStatus::refused;
   return do_end_residency(address);
 }
 

@@ -18,10 +18,7 @@ StreamId Streams::create(const StreamOptions& options) {
 
 FreeStatus Streams::destroy(StreamId stream) noexcept {
   if (!stream) return FreeStatus::freed;
-  if (!gate_.try_pass(Call::destroy_stream)) {
-    gate_.note_refused_free(Call::destroy_stream, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::destroy_stream)) return FreeStatus::refused;
   return do_destroy(stream);
 }
 
@@ -32,10 +29,7 @@ DeviceEventId Streams::create_event() {
 
 FreeStatus Streams::destroy_event(DeviceEventId event) noexcept {
   if (!event) return FreeStatus::freed;
-  if (!gate_.try_pass(Call::destroy_event)) {
-    gate_.note_refused_free(Call::destroy_event, "the device failed the call");
-    return FreeStatus::refused;
-  }
+  if (!gate_.try_pass(Call::destroy_event)) return FreeStatus::refused;
   return do_destroy_event(event);
 }
 

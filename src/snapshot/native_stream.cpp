@@ -158,23 +158,8 @@ class NativeStream::Core {
   }
 
   void add(const record::Event& event, std::uint64_t sequence, const ClockConversion& clock) {
-    const ResolvedStack stack = resolver_.stack(event.traceback);
     last_us_ = std::max(last_us_, clock.unix_us(event.ticks));
-    const EventRow row{.address = event.address,
-                       .size = event.size,
-                       .requested = event.requested,
-                       .time_us = last_us_,
-                       .stack = stack.calling,
-                       .forward = stack.forward,
-                       .op = resolver_.op(event.op),
-                       .label = resolver_.label(event.label),
-                       .owner = resolver_.owner(event.owner),
-                       .layout = resolver_.layout(event.layout),
-                       .stream = resolver_.stream(event.stream),
-                       .pool = resolver_.pool(event.pool),
-                       .thread = event.thread,
-                       .device = event.device,
-                       .action = event.action};
+    const EventRow row = resolver_.event(event, last_us_);
     if (rows_.empty()) {
       first_sequence_ = sequence;
       first_us_ = last_us_;

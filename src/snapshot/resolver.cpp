@@ -90,6 +90,27 @@ LayoutId Resolver::layout(LayoutId id) {
   return LayoutId{number - 1};
 }
 
+EventRow Resolver::event(const record::Event& event, std::int64_t time_us) {
+  const ResolvedStack stack = this->stack(event.traceback);
+  return {
+      .address = event.address,
+      .size = event.size,
+      .requested = event.requested,
+      .time_us = time_us,
+      .stack = stack.calling,
+      .forward = stack.forward,
+      .op = op(event.op),
+      .label = label(event.label),
+      .owner = owner(event.owner),
+      .layout = layout(event.layout),
+      .stream = stream(event.stream),
+      .pool = pool(event.pool),
+      .thread = event.thread,
+      .device = event.device,
+      .action = event.action,
+  };
+}
+
 BlockRow Resolver::block(const record::LiveBlock& live, const ClockConversion& clock) {
   const ResolvedStack stack = this->stack(live.holder.traceback);
   const bool before = live.action == record::Action::none;

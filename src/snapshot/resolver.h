@@ -36,6 +36,7 @@ class Resolver {
   PoolId pool(PoolId id) { return handle(pools_, tables_.pools, snapshot_.pools, id); }
 
   BlockRow block(const record::LiveBlock& live, const ClockConversion& clock);
+  EventRow event(const record::Event& event, std::int64_t time_us);
 
  private:
   /// id -> what it became; ids are dense, so a vector does. Numbers are kept plus one.

@@ -55,24 +55,7 @@ class CutReader {
   void read_events() {
     snapshot_.events.reserve(cut_.events.size());
     for (const record::Event& event : cut_.events) {
-      const ResolvedStack stack = resolver_.stack(event.traceback);
-      snapshot_.events.push_back({
-          .address = event.address,
-          .size = event.size,
-          .requested = event.requested,
-          .time_us = time_us(event.ticks),
-          .stack = stack.calling,
-          .forward = stack.forward,
-          .op = resolver_.op(event.op),
-          .label = resolver_.label(event.label),
-          .owner = resolver_.owner(event.owner),
-          .layout = resolver_.layout(event.layout),
-          .stream = resolver_.stream(event.stream),
-          .pool = resolver_.pool(event.pool),
-          .thread = event.thread,
-          .device = event.device,
-          .action = event.action,
-      });
+      snapshot_.events.push_back(resolver_.event(event, time_us(event.ticks)));
     }
   }
 

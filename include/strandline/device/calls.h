@@ -98,10 +98,12 @@ class STRANDLINE_API CallGate {
     count(call);
     do_pass(call);
   }
-  /// The same for free paths: false is a refusal, which the caller hands to `note_refused_free`.
+  /// The same for free paths: false is a refusal, which has been noted.
   [[nodiscard]] bool try_pass(Call call) noexcept {
     count(call);
-    return do_try_pass(call);
+    if (do_try_pass(call)) return true;
+    note_refused_free(call, "the device failed the call");
+    return false;
   }
 
   /// Counts what the backend does on its own account (Call::run).
