@@ -42,6 +42,9 @@ device::Slice Allocator::slice(Buffer buffer) const {
 void* Allocator::raw_ptr(Buffer buffer) const {
   return core_->raw_ptr(buffer);
 }
+bool Allocator::hides_memory() const noexcept {
+  return core_->hides_memory();
+}
 
 void Allocator::note_write(Buffer buffer, StreamId stream) {
   core_->note_write(buffer, stream);

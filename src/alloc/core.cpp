@@ -238,8 +238,7 @@ void* Core::raw_ptr(Buffer buffer) const {
     if (block.has_writers) streams = *writers_.find(block.address);
     if (block.stream) streams.push_back(block.stream);
   }
-  const bool hidden = placement_ == Placement::device && !facts_.supports.host_reads_device;
-  if (hidden && kind != BlockKind::wrapped) {
+  if (hides_memory() && kind != BlockKind::wrapped) {
     throw InvalidArgument(error_message(describe("raw_ptr"), "buffer", hex(buffer.address()),
                                         "memory that the host reaches"));
   }

@@ -53,6 +53,9 @@ class Core : public record::StateProvider {
   device::FreeStatus try_free(Buffer buffer) noexcept STRANDLINE_EXCLUDES(lock_);
   device::Slice slice(Buffer buffer) const STRANDLINE_EXCLUDES(lock_);
   void* raw_ptr(Buffer buffer) const STRANDLINE_EXCLUDES(lock_);
+  bool hides_memory() const noexcept {
+    return placement_ == device::Placement::device && !facts_.supports.host_reads_device;
+  }
   void note_write(Buffer buffer, StreamId stream) STRANDLINE_EXCLUDES(lock_);
   Buffer make_buffer(void* memory, std::uint64_t bytes) STRANDLINE_EXCLUDES(lock_);
   bool can_wrap(const void* memory, std::uint64_t bytes) const noexcept;

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "array/device_state.h"
 #include "strandline/alloc/default_allocator.h"
 #include "strandline/core/error.h"
@@ -196,6 +198,14 @@ Device::Device(std::shared_ptr<device::Device> port, std::shared_ptr<alloc::Allo
   if (!port->facts().supports.work) {
     throw InvalidArgument(error_message(kFunction, "port", port->facts().name,
                                         "a device whose Facts say that it runs work"));
+  }
+  // Values are written and read by pointer, and the kernels are the host's code.
+  if (allocator->hides_memory()) {
+    throw InvalidArgument(
+        error_message(kFunction, "allocator",
+                      fmt::format("{} over memory of {} that the host cannot reach",
+                                  allocator->name(), port->facts().name),
+                      "one over managed, pinned or host memory, as UnifiedAllocator's is"));
   }
   state_ = std::make_shared<DeviceState>(std::move(port), std::move(allocator));
 }

@@ -86,6 +86,8 @@ class STRANDLINE_API Allocator {
   /// said by note_write. InvalidArgument when unknown or when the device hides its memory from the
   /// host; DeviceError when that work failed, once.
   [[nodiscard]] void* raw_ptr(Buffer buffer) const;
+  /// Whether raw_ptr is refused for all but wrapped memory.
+  [[nodiscard]] bool hides_memory() const noexcept;
   /// Work of `stream` that writes the buffer has been queued: raw_ptr will wait for it.
   void note_write(Buffer buffer, StreamId stream);
 

@@ -30,8 +30,8 @@ class STRANDLINE_API Device {
  public:
   /// The process's host device with its default allocator, whichever that is at the time.
   static Device host();
-  /// `allocator` must hand out memory of `port` that the host reaches. InvalidArgument for null,
-  /// for an allocator of another device, and for a device without work (Facts::supports.work).
+  /// InvalidArgument for null, for an allocator of another device or over memory that the host does
+  /// not reach, and for a device without work (Facts::supports.work).
   Device(std::shared_ptr<device::Device> port, std::shared_ptr<alloc::Allocator> allocator);
   /// The same over a device that outlives every array: the host, with another allocator.
   explicit Device(const std::shared_ptr<alloc::Allocator>& allocator);
