@@ -2,9 +2,9 @@
 #include "strandline/array/dtype.h"
 
 #include <array>
-#include <bit>
 #include <string>
 
+#include "array/half.h"
 #include "strandline/core/error.h"
 
 namespace strandline::array {
@@ -57,38 +57,15 @@ Dtype at_least_float(Dtype dtype) noexcept {
 }
 
 Float16 to_float16(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
-  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  if (magnitude > 0x7F800000U) return {static_cast<std::uint16_t>(sign | 0x7E00U)};
-  if (magnitude >= 0x477FF000U) return {static_cast<std::uint16_t>(sign | 0x7C00U)};
-  if (magnitude < 0x38800000U) {
-    // Subnormal: adding 0.5 aligns the bits that stay with the end of the mantissa, and rounds.
-    const float aligned = std::bit_cast<float>(magnitude) + 0.5F;
-    const std::uint32_t kept = std::bit_cast<std::uint32_t>(aligned) - 0x3F000000U;
-    return {static_cast<std::uint16_t>(sign | kept)};
-  }
-  const std::uint32_t odd = magnitude >> 13 & 1U;
-  const std::uint32_t rounded = magnitude - 0x38000000U + 0xFFFU + odd;
-  return {static_cast<std::uint16_t>(sign | rounded >> 13)};
+  return {half::float16_bits(value)};
 }
 
 BFloat16 to_bfloat16(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) {
-    return {static_cast<std::uint16_t>(bits >> 16 | 0x40U)};
-  }
-  return {static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16)};
+  return {half::bfloat16_bits(value)};
 }
 
 float to_float(Float16 value) noexcept {
-  const std::uint32_t sign = (value.bits & 0x8000U) << 16;
-  const std::uint32_t exponent = value.bits >> 10 & 0x1FU;
-  const std::uint32_t mantissa = value.bits & 0x3FFU;
-  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000U | mantissa << 13);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  const float tiny = static_cast<float>(mantissa) * 0x1p-24F;
-  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(tiny));
+  return half::float_of_float16(value.bits);
 }
 
 }  // namespace strandline::array

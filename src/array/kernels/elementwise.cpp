@@ -12,6 +12,14 @@
 namespace strandline::array {
 namespace {
 
+/// `count` elements where they lie, or brought together.
+const std::byte* adjacent(std::size_t item, const std::byte* from, std::int64_t stride,
+                          Chunk& chunk, std::size_t count) {
+  if (stride == 1) return from;
+  gather(item, from, stride, chunk.bytes, count);
+  return chunk.bytes;
+}
+
 /// One operand along one row.
 class Stretch {
  public:
@@ -34,9 +42,9 @@ class Stretch {
     if (dtype_size_bytes(compute_) == item_ && compute_dtype(dtype_) == compute_) {
       gather(item_, from, stride_, chunk.bytes, count);
     } else {
-      Chunk adjacent;
-      gather(item_, from, stride_, adjacent.bytes, count);
-      cast_elements(dtype_, adjacent.bytes, compute_, chunk.bytes, count);
+      Chunk narrow;
+      const std::byte* const elements = adjacent(item_, from, stride_, narrow, count);
+      cast_elements(dtype_, elements, compute_, chunk.bytes, count);
     }
     filled_ = count;
     return chunk.bytes;
@@ -48,6 +56,10 @@ class Stretch {
     if (is_direct_) return;
     if (dtype_size_bytes(compute_) == item_ && compute_dtype(dtype_) == compute_) {
       scatter(item_, chunk.bytes, element(first), stride_, count);
+      return;
+    }
+    if (stride_ == 1) {
+      cast_elements(compute_, chunk.bytes, dtype_, element(first), count);
       return;
     }
     Chunk narrow;
@@ -103,6 +115,7 @@ void for_each_chunk(const std::array<const Operand*, N>& inputs, Dtype compute_i
       RowOrder::any);
 }
 
+// By masks: a choice between two loads becomes a branch, which does not vectorise.
 template <typename T>
 void select_run(const void* condition, const void* a, const void* b, void* out, std::size_t count) {
   const auto* which = static_cast<const std::uint8_t*>(condition);
@@ -110,7 +123,10 @@ void select_run(const void* condition, const void* a, const void* b, void* out, 
   const T* right = static_cast<const T*>(b);
   T* to = static_cast<T*>(out);
   STRANDLINE_VECTORISE
-  for (std::size_t i = 0; i < count; ++i) to[i] = which[i] != 0 ? left[i] : right[i];
+  for (std::size_t i = 0; i < count; ++i) {
+    const T mask = static_cast<T>(T{0} - static_cast<T>(which[i] != 0));
+    to[i] = static_cast<T>((left[i] & mask) | (right[i] & static_cast<T>(~mask)));
+  }
 }
 
 void select_items(std::size_t item, const void* condition, const void* a, const void* b, void* out,
@@ -158,11 +174,15 @@ void run_select(const Operand& condition, const Operand& a, const Operand& b, co
         for (std::int64_t first = 0; first < row.count; first += kChunkStep) {
           const auto part = static_cast<std::size_t>(std::min(kChunkStep, row.count - first));
           const auto offset = [&](std::size_t k) { return at[k] + first * row.strides[k]; };
-          gather(1, condition.at + offset(0), row.strides[0], which.bytes, part);
-          gather(item, a.at + offset(1) * bytes, row.strides[1], left.bytes, part);
-          gather(item, b.at + offset(2) * bytes, row.strides[2], right.bytes, part);
-          select_items(item, which.bytes, left.bytes, right.bytes, to.bytes, part);
-          scatter(item, to.bytes, out.at + offset(3) * bytes, row.strides[3], part);
+          const auto* conditions =
+              adjacent(1, condition.at + offset(0), row.strides[0], which, part);
+          const auto* lefts = adjacent(item, a.at + offset(1) * bytes, row.strides[1], left, part);
+          const auto* rights =
+              adjacent(item, b.at + offset(2) * bytes, row.strides[2], right, part);
+          std::byte* const target = out.at + offset(3) * bytes;
+          const bool is_direct = row.strides[3] == 1;
+          select_items(item, conditions, lefts, rights, is_direct ? target : to.bytes, part);
+          if (!is_direct) scatter(item, to.bytes, target, row.strides[3], part);
         }
       },
       RowOrder::any);
@@ -181,14 +201,19 @@ void run_copy(const Operand& in, const Operand& out) {
           gather(static_cast<std::size_t>(from_bytes), from, row.strides[0], to, count);
           return;
         }
-        Chunk adjacent;
+        if (row.strides[1] == 1 && row.strides[0] == 1) {
+          cast_elements(in.dtype, from, out.dtype, to, count);
+          return;
+        }
+        Chunk narrow;
         Chunk converted;
         for (std::size_t first = 0; first < count; first += kChunk) {
           const std::size_t part = std::min(kChunk, count - first);
           const auto start = static_cast<std::int64_t>(first);
-          gather(static_cast<std::size_t>(from_bytes), from + start * row.strides[0] * from_bytes,
-                 row.strides[0], adjacent.bytes, part);
-          cast_elements(in.dtype, adjacent.bytes, out.dtype, converted.bytes, part);
+          const std::byte* const elements =
+              adjacent(static_cast<std::size_t>(from_bytes),
+                       from + start * row.strides[0] * from_bytes, row.strides[0], narrow, part);
+          cast_elements(in.dtype, elements, out.dtype, converted.bytes, part);
           scatter(static_cast<std::size_t>(to_bytes), converted.bytes,
                   to + start * row.strides[1] * to_bytes, row.strides[1], part);
         }
