@@ -97,21 +97,15 @@ struct Power {
 struct Maximum {
   template <typename T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (a != a) return a;
-      return b > a || b != b ? b : a;
-    }
-    return b > a ? b : a;
+    // Of a NaN on the left neither holds, and it stays.
+    return static_cast<bool>((b > a) | (b != b)) ? b : a;
   }
 };
 struct Minimum {
   template <typename T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (a != a) return a;
-      return b < a || b != b ? b : a;
-    }
-    return b < a ? b : a;
+    // Of a NaN on the left neither holds, and it stays.
+    return static_cast<bool>((b < a) | (b != b)) ? b : a;
   }
 };
 struct LogAddExp {
@@ -192,10 +186,11 @@ BinaryLoop of_floats(Dtype compute) noexcept {
 
 // -- folds ----------------------------------------------------------------------------------------
 
-// Lanes of their own let a sum be vectorised, and keep it more exact than one running total.
+// Lanes of their own let a sum be vectorised, and keep it more exact than one running total. There
+// are as many as the compiler does not unroll into single steps.
 template <typename T, typename Function>
 void fold(const void* from, void* total, std::size_t count) {
-  constexpr std::size_t kLanes = 16;
+  constexpr std::size_t kLanes = 32;
   const T* in = static_cast<const T*>(from);
   T& result = *static_cast<T*>(total);
   const Function function;
@@ -204,9 +199,7 @@ void fold(const void* from, void* total, std::size_t count) {
     T lanes[kLanes];
     for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = in[lane];
     for (i = kLanes; i + kLanes <= count; i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        lanes[lane] = function(lanes[lane], in[i + lane]);
-      }
+      loop<T, Function>(lanes, in + i, lanes, kLanes);
     }
     for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
       for (std::size_t lane = 0; lane < width; ++lane) {

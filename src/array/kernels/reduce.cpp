@@ -147,16 +147,29 @@ void fill_neutral(ReduceOp op, const Operand& out) {
 
 // -- along one axis -------------------------------------------------------------------------------
 
+// The first element that equals `best`, which is among them; the first NaN when it is one.
 template <typename T>
-std::uint32_t best_of(ReduceOp op, const std::vector<T>& values) {
-  std::size_t best = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != values[i]) return static_cast<std::uint32_t>(i);
-    const bool is_better =
-        op == ReduceOp::maximum ? values[i] > values[best] : values[i] < values[best];
-    if (is_better) best = i;
+std::size_t place_of(T best, const std::vector<T>& values) {
+  constexpr std::size_t kBlock = 64;
+  const bool is_nan = best != best;
+  for (std::size_t first = 0;; first += kBlock) {
+    const std::size_t end = std::min(values.size(), first + kBlock);
+    int found = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      found |= is_nan ? values[i] != values[i] : values[i] == best;
+    }
+    if (found == 0) continue;
+    const auto matches = [&](T value) { return is_nan ? value != value : value == best; };
+    while (!matches(values[first])) ++first;
+    return first;
   }
-  return static_cast<std::uint32_t>(best);
+}
+
+template <typename T>
+std::uint32_t best_of(FoldLoop fold, const std::vector<T>& values) {
+  T best = values[0];
+  fold(values.data(), &best, values.size());
+  return static_cast<std::uint32_t>(place_of(best, values));
 }
 
 /// Calls `visit(row number, values)` for each line along `axis`, its elements as T.
@@ -186,8 +199,9 @@ void for_each_line(const Operand& in, std::size_t axis, Visit&& visit) {
 template <typename T>
 void arg_reduce_as(ReduceOp op, const Operand& in, std::size_t axis, const Operand& out) {
   auto* to = reinterpret_cast<std::uint32_t*>(out.at);
+  const FoldLoop fold = fold_loop(op, kDtypeOf<T>);
   for_each_line<T>(in, axis, [&](std::int64_t line, const std::vector<T>& values) {
-    to[line] = best_of(op, values);
+    to[line] = best_of(fold, values);
   });
 }
 
