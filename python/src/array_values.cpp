@@ -191,9 +191,13 @@ nb::object dtype_object(Dtype dtype) {
 
 std::int64_t integer_of(const char* function, const char* what, nb::handle value) {
   if (PyIndex_Check(value.ptr()) == 0) throw_type(function, what, value, "an integer");
-  const Py_ssize_t number = PyNumber_AsSsize_t(value.ptr(), PyExc_IndexError);
-  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  return number;
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow == 0) return number;
+  throw InvalidArgument(error_message(function, what, nb::cast<std::string>(nb::str(index)),
+                                      "an integer of 64 bits with a sign"));
 }
 
 Shape shape_of(const char* function, nb::handle value) {
@@ -209,14 +213,17 @@ nb::tuple shape_object(const Shape& shape) {
   return nb::tuple(extents);
 }
 
+int axis_of(const char* function, std::int64_t number) {
+  if (std::in_range<int>(number)) return static_cast<int>(number);
+  throw InvalidArgument(
+      error_message(function, "axis", std::to_string(number), "an axis of the array"));
+}
+
 array::Axes axes_of(const char* function, nb::handle value) {
   if (value.is_none()) return std::nullopt;
   std::vector<int> axes;
   const auto add = [&](nb::handle axis) {
-    const std::int64_t number = integer_of(function, "axis", axis);
-    // What no int holds is outside of every array.
-    axes.push_back(number == static_cast<int>(number) ? static_cast<int>(number)
-                                                      : std::numeric_limits<int>::max());
+    axes.push_back(axis_of(function, integer_of(function, "axis", axis)));
   };
   if (!is_list(value)) {
     add(value);

@@ -30,9 +30,11 @@ nb::object dtype_object(array::Dtype dtype);
 /// An int, or a list or tuple of ints.
 array::Shape shape_of(const char* function, nb::handle value);
 nb::tuple shape_object(const array::Shape& shape);
+/// InvalidArgument, naming the number, for what is an axis of no array.
+int axis_of(const char* function, std::int64_t number);
 /// None, an int, or a list or tuple of ints.
 array::Axes axes_of(const char* function, nb::handle value);
-/// An integer, also one of NumPy. TypeMismatch otherwise.
+/// An integer, also one of NumPy. TypeMismatch otherwise, InvalidArgument past 64 bits.
 std::int64_t integer_of(const char* function, const char* what, nb::handle value);
 
 /// An array as it is; a Python number as a scalar that takes after `like`; everything else as

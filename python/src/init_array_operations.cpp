@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: creation and elementwise operations on arrays.
 
+#include <cstdint>
+#include <utility>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -33,17 +36,26 @@ void def_binary(nb::module_& m, const char* name, BinaryFunction function, const
       nb::arg("a"), nb::arg("b"), text);
 }
 
+// Of Python or NumPy.
+bool is_integer(nb::handle value) {
+  return PyIndex_Check(value.ptr()) != 0;
+}
+
 Array arange(nb::object start, nb::object stop, nb::object step, nb::object dtype) {
   if (stop.is_none()) {
     stop = start;
     start = nb::int_(0);
   }
-  const bool is_integer =
-      PyLong_Check(start.ptr()) && PyLong_Check(stop.ptr()) && PyLong_Check(step.ptr());
-  const Dtype fitting = is_integer ? Dtype::int32 : Dtype::float32;
+  const std::optional<Dtype> asked = dtype_or_none("arange", dtype);
+  if (is_integer(start) && is_integer(stop) && is_integer(step)) {
+    const std::int64_t from = integer_of("arange", "start", start);
+    const std::int64_t to = integer_of("arange", "stop", stop);
+    const bool is_small = std::in_range<std::int32_t>(from) && std::in_range<std::int32_t>(to);
+    return array::arange(from, to, integer_of("arange", "step", step),
+                         asked.value_or(is_small ? Dtype::int32 : Dtype::int64));
+  }
   return array::arange(nb::cast<double>(nb::float_(start)), nb::cast<double>(nb::float_(stop)),
-                       nb::cast<double>(nb::float_(step)),
-                       dtype_or_none("arange", dtype).value_or(fitting));
+                       nb::cast<double>(nb::float_(step)), asked.value_or(Dtype::float32));
 }
 
 void def_creation(nb::module_& m) {
@@ -76,9 +88,11 @@ void def_creation(nb::module_& m) {
   m.def(
       "ones_like", [](const Array& a) { return array::ones_like(a); }, nb::arg("a"),
       "Ones of its shape and dtype.");
-  m.def("arange", &arange, nb::arg("start"), nb::arg("stop") = nb::none(),
-        nb::arg("step") = nb::int_(1), nb::arg("dtype") = nb::none(),
-        "start, start + step, … before stop; with one argument from 0 to it.");
+  m.def(
+      "arange", &arange, nb::arg("start"), nb::arg("stop") = nb::none(),
+      nb::arg("step") = nb::int_(1), nb::arg("dtype") = nb::none(),
+      "start, start + step, … before stop; with one argument from 0 to it. int32 of integers that "
+      "fit, int64 of larger ones, float32 of floats.");
   m.def(
       "eye",
       [](std::int64_t n, std::optional<std::int64_t> m_columns, int k, nb::object dtype) {

@@ -62,8 +62,13 @@ void init_array_random(nb::module_& m) {
       },
       nb::arg("low"), nb::arg("high"), nb::arg("shape") = empty_shape(),
       nb::arg("dtype") = nb::none(), nb::arg("key") = nb::none(), "Integers in [low, high).");
-  sub.def("categorical", &random::categorical, nb::arg("logits"), nb::arg("axis") = -1,
-          nb::arg("key") = nb::none(), "Indices drawn by softmax(logits) along an axis.");
+  sub.def(
+      "categorical",
+      [](const Array& logits, std::int64_t axis, const random::Key& key) {
+        return random::categorical(logits, axis_of("categorical", axis), key);
+      },
+      nb::arg("logits"), nb::arg("axis") = -1, nb::arg("key") = nb::none(),
+      "Indices drawn by softmax(logits) along an axis.");
 }
 
 }  // namespace strandline::python

@@ -21,14 +21,15 @@ std::vector<Array> list_of(const char* function, nb::handle arrays) {
   return parts;
 }
 
-std::vector<Array> split(nb::object a, nb::object parts, int axis) {
+std::vector<Array> split(nb::object a, nb::object parts, std::int64_t axis) {
   const Array whole = operand_of("split", a);
+  const int along = axis_of("split", axis);
   if (PyIndex_Check(parts.ptr()) != 0) {
-    return array::split(whole, static_cast<int>(integer_of("split", "parts", parts)), axis);
+    return array::split(whole, integer_of("split", "parts", parts), along);
   }
   std::vector<std::int64_t> at;
   for (nb::handle index : parts) at.push_back(integer_of("split", "index", index));
-  return array::split(whole, at, axis);
+  return array::split(whole, at, along);
 }
 
 // An int for all axes, a pair for all axes, or a pair for each.
@@ -61,10 +62,15 @@ void def_views(nb::module_& m) {
       nb::arg("a"), nb::arg("axes") = nb::none(), "Axes in another order, reversed unless said.");
   m.def(
       "swapaxes",
-      [](const Array& a, int first, int second) { return array::swapaxes(a, first, second); },
+      [](const Array& a, std::int64_t first, std::int64_t second) {
+        return array::swapaxes(a, axis_of("swapaxes", first), axis_of("swapaxes", second));
+      },
       nb::arg("a"), nb::arg("first"), nb::arg("second"), "Two axes exchanged.");
   m.def(
-      "moveaxis", [](const Array& a, int source, int to) { return array::moveaxis(a, source, to); },
+      "moveaxis",
+      [](const Array& a, std::int64_t source, std::int64_t to) {
+        return array::moveaxis(a, axis_of("moveaxis", source), axis_of("moveaxis", to));
+      },
       nb::arg("a"), nb::arg("source"), nb::arg("to"), "One axis moved, the others in order.");
   m.def(
       "broadcast_to",
@@ -97,13 +103,15 @@ void init_array_shapes(nb::module_& m) {
         "Equal parts, or parts that end before each index.");
   m.def(
       "concatenate",
-      [](nb::object arrays, int axis) {
-        return array::concatenate(list_of("concatenate", arrays), axis);
+      [](nb::object arrays, std::int64_t axis) {
+        return array::concatenate(list_of("concatenate", arrays), axis_of("concatenate", axis));
       },
       nb::arg("arrays"), nb::arg("axis") = 0, "One after another along an axis.");
   m.def(
       "stack",
-      [](nb::object arrays, int axis) { return array::stack(list_of("stack", arrays), axis); },
+      [](nb::object arrays, std::int64_t axis) {
+        return array::stack(list_of("stack", arrays), axis_of("stack", axis));
+      },
       nb::arg("arrays"), nb::arg("axis") = 0, "One beside another along a new axis.");
   m.def(
       "pad",
@@ -115,16 +123,18 @@ void init_array_shapes(nb::module_& m) {
       "More elements before and after, of one value.");
   m.def(
       "take",
-      [](nb::object a, nb::object indices, std::optional<int> axis) {
-        return array::take(operand_of("take", a), operand_of("take", indices), axis);
+      [](nb::object a, nb::object indices, std::optional<std::int64_t> axis) {
+        return array::take(operand_of("take", a), operand_of("take", indices),
+                           axis ? std::optional(axis_of("take", *axis)) : std::nullopt);
       },
       nb::arg("a"), nb::arg("indices"), nb::arg("axis") = nb::none(),
       "Elements at indices along an axis; of all elements without one.");
   m.def(
       "scatter_add",
-      [](const Array& a, nb::object indices, nb::object updates, int axis) {
+      [](const Array& a, nb::object indices, nb::object updates, std::int64_t axis) {
         return array::scatter_add(a, {operand_of("scatter_add", indices)},
-                                  operand_of("scatter_add", updates, a.dtype()), {axis});
+                                  operand_of("scatter_add", updates, a.dtype()),
+                                  {axis_of("scatter_add", axis)});
       },
       nb::arg("a"), nb::arg("indices"), nb::arg("updates"), nb::arg("axis") = 0,
       "a with updates added at indices along an axis; the updates' first axes are the indices'.");

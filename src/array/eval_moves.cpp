@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How primitives run that move elements to other places, or make them from nothing.
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "array/cast.h"
 #include "array/iterate.h"
+#include "array/kernels/chunk.h"
 #include "array/kernels/kernels.h"
 #include "array/primitives.h"
 #include "array/threefry.h"
@@ -24,18 +27,22 @@ struct Picks {
   std::vector<std::size_t> axes;
 };
 
-std::int64_t index_at(const Operand& indices, std::int64_t at, std::int64_t extent,
-                      const char* function) {
+std::int64_t number_at(const Operand& indices, std::int64_t at) {
   std::int64_t index = 0;
   cast_elements(indices.dtype,
                 indices.at + at * static_cast<std::int64_t>(dtype_size_bytes(indices.dtype)),
                 Dtype::int64, &index, 1);
-  if (index < -extent || index >= extent) {
-    throw OutOfRange(error_message(function, "index", std::to_string(index),
-                                   extent == 0 ? std::string("none: the axis has no elements")
-                                               : fmt::format("{} to {}", -extent, extent - 1)));
-  }
-  return index < 0 ? index + extent : index;
+  return index;
+}
+
+[[noreturn]] void throw_outside(const char* function, std::int64_t index, const Extents& position,
+                                std::size_t axis, std::int64_t extent) {
+  throw OutOfRange(error_message(
+      function, fmt::format("index at {} along axis {}", shape_text(position), axis),
+      std::to_string(index),
+      extent == 0
+          ? std::string("none: the axis has no elements")
+          : fmt::format("{} to {}: the axis has {} elements", -extent, extent - 1, extent)));
 }
 
 /// Calls `move(part of dense, part of picked)` for each tuple of indices, in their order.
@@ -74,7 +81,11 @@ void for_each_pick(const char* function, const Picks& picks, Move&& move) {
     for (std::size_t k = 0; k < picks.indices.size(); ++k) {
       std::int64_t place = 0;
       for (std::size_t i = 0; i < at.size(); ++i) place += at[i] * walked[k][i];
-      from += index_at(picks.indices[k], place, extents[k], function) * strides[k];
+      const std::int64_t index = number_at(picks.indices[k], place);
+      if (index < -extents[k] || index >= extents[k]) {
+        throw_outside(function, index, at, picks.axes[k], extents[k]);
+      }
+      from += (index < 0 ? index + extents[k] : index) * strides[k];
     }
     std::int64_t to = 0;
     for (std::size_t i = 0; i < at.size(); ++i) to += at[i] * outer[i];
@@ -88,6 +99,26 @@ void for_each_pick(const char* function, const Picks& picks, Move&& move) {
   }
 }
 
+double range_element(double start, double step, std::uint64_t i) {
+  return start + static_cast<double>(i) * step;
+}
+// Modulo 2^64: the element is one of 64 bits, but i * step may not be.
+std::int64_t range_element(std::int64_t start, std::int64_t step, std::uint64_t i) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                   i * static_cast<std::uint64_t>(step));
+}
+
+template <typename Number>
+void fill_range(Number start, Number step, const Operand& out) {
+  const std::size_t item = dtype_size_bytes(out.dtype);
+  std::array<Number, kChunk> values;
+  for (std::uint64_t first = 0; first < out.size; first += kChunk) {
+    const std::size_t part = std::min<std::uint64_t>(kChunk, out.size - first);
+    for (std::size_t i = 0; i < part; ++i) values[i] = range_element(start, step, first + i);
+    cast_elements(kDtypeOf<Number>, values.data(), out.dtype, out.at + first * item, part);
+  }
+}
+
 }  // namespace
 
 void Arange::eval(const Arrays&, Arrays& outputs, Encoder& encoder) {
@@ -95,11 +126,7 @@ void Arange::eval(const Arrays&, Arrays& outputs, Encoder& encoder) {
   if (outputs[0].size() == 0) return;
   const Operand out = encoder.write(outputs[0]);
   encoder.run([start = start_, step = step_, out] {
-    const std::size_t item = dtype_size_bytes(out.dtype);
-    for (std::uint64_t i = 0; i < out.size; ++i) {
-      const double value = start + static_cast<double>(i) * step;
-      cast_elements(Dtype::float64, &value, out.dtype, out.at + i * item, 1);
-    }
+    std::visit([&](auto from) { fill_range(from, std::get<decltype(from)>(step), out); }, start);
   });
 }
 

@@ -53,12 +53,11 @@ std::string_view Softmax::name() const noexcept {
 }
 
 void Softmax::eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) {
-  const bool is_row_major = inputs[0].descriptor().is_row_contiguous;
-  if (!is_row_major || !encoder.try_donate(inputs[0], outputs[0])) encoder.allocate(outputs[0]);
+  if (!encoder.try_donate(inputs[0], outputs[0])) encoder.allocate(outputs[0]);
   if (outputs[0].size() == 0) return;
   const Operand in = encoder.read(inputs[0]);
   const Operand out = encoder.write(outputs[0]);
-  encoder.run([in, out] { run_softmax(in, out); });
+  encoder.run([in, out, axes = axes_] { run_softmax(in, axes, out); });
 }
 
 std::string_view LogSumExp::name() const noexcept {
@@ -70,7 +69,7 @@ void LogSumExp::eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) {
   if (outputs[0].size() == 0) return;
   const Operand in = encoder.read(inputs[0]);
   const Operand out = encoder.write(outputs[0]);
-  encoder.run([in, out] { run_log_sum_exp(in, out); });
+  encoder.run([in, out, axes = axes_] { run_log_sum_exp(in, axes, out); });
 }
 
 }  // namespace strandline::array

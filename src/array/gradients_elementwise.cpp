@@ -57,8 +57,8 @@ Array binary_slope(BinaryOp op, std::size_t which, const Array& a, const Array& 
       return is_left ? like(1, a) : negative(floor_divide(a, b));
     case BinaryOp::power:
       if (is_left) return multiply(b, power(a, subtract(b, like(1, b))));
-      // 0 to the power of anything positive does not change with the exponent.
-      return where(equal(a, like(0, a)), like(0, a), multiply(y, log(a)));
+      // What is 0 whatever the exponent does not change with it, though its logarithm is none.
+      return where(equal(y, like(0, y)), like(0, y), multiply(y, log(a)));
     case BinaryOp::maximum:
       return astype(is_left ? greater(a, b) : less_equal(a, b), a.dtype());
     case BinaryOp::minimum:

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of primitives that change shapes or move elements.
+#include "array/operation_checks.h"
 #include "array/primitives.h"
 #include "strandline/array/operations.h"
 
 namespace strandline::array {
 namespace {
-
-std::vector<int> as_ints(const std::vector<std::size_t>& axes) {
-  return {axes.begin(), axes.end()};
-}
 
 // `part` placed every `step` from `start` on in zeros of `shape`.
 Array placed(const Array& part, const Shape& shape, const Shape& start, const Shape& step) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise operations and creation: operands promoted, broadcast, made nodes.
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "array/operation_checks.h"
 #include "array/primitives.h"
 #include "strandline/array/operations.h"
-#include "strandline/core/error.h"
 
 namespace strandline::array {
 namespace {
@@ -55,6 +56,44 @@ Array promoted(const char* function, BinaryOp op, const Array& a, const Array& b
   return binary(function, op, a, b, promote(a.dtype(), b.dtype()));
 }
 
+std::int64_t as_integer(double number) {
+  if (number >= -0x1p63 && number < 0x1p63) return static_cast<std::int64_t>(number);
+  throw InvalidArgument(
+      error_message("arange", "number", fmt::format("{}", number), "an integer of 64 bits"));
+}
+
+bool holds(Dtype dtype, std::int64_t number) {
+  switch (dtype) {
+    case Dtype::uint8:
+      return std::in_range<std::uint8_t>(number);
+    case Dtype::uint32:
+      return std::in_range<std::uint32_t>(number);
+    case Dtype::int32:
+      return std::in_range<std::int32_t>(number);
+    default:
+      return true;
+  }
+}
+
+// `count` integers. MLX lets those wrap that the dtype does not hold; nobody means that.
+Array range(std::int64_t start, std::int64_t step, std::uint64_t count, Dtype dtype) {
+  if (dtype == Dtype::bool_) {
+    throw InvalidArgument(error_message("arange", "dtype", "bool", "a dtype of numbers"));
+  }
+  if (!std::in_range<std::int64_t>(count)) {
+    throw InvalidArgument(
+        error_message("arange", "elements", std::to_string(count), "fewer than 2^60"));
+  }
+  const auto last = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                              (count - 1) * static_cast<std::uint64_t>(step));
+  for (const std::int64_t element : {start, last}) {
+    if (count == 0 || is_floating(dtype) || holds(dtype, element)) continue;
+    throw InvalidArgument(error_message("arange", "element", std::to_string(element),
+                                        fmt::format("one that {} holds", dtype_name(dtype))));
+  }
+  return make_node<Arange>(Shape{static_cast<std::int64_t>(count)}, dtype, {}, start, step);
+}
+
 }  // namespace
 
 // -- making ---------------------------------------------------------------------------------------
@@ -65,7 +104,8 @@ Array scalar(double value, Dtype dtype) {
 
 Array full(const Shape& shape, const Array& value, Dtype dtype) {
   element_count("full", shape);
-  return make_node<Full>(shape, dtype, node_inputs(broadcast_to(astype(value, dtype), shape)));
+  return make_node<Full>(shape, dtype,
+                         node_inputs(spread("full", "value", astype(value, dtype), shape)));
 }
 
 Array full(const Shape& shape, const Array& value) {
@@ -91,19 +131,38 @@ Array arange(double start, double stop, double step, Dtype dtype) {
                                         fmt::format("{}, {}, {}", start, stop, step),
                                         "finite numbers, and a step that is not 0"));
   }
-  const double count = std::ceil((stop - start) / step);
+  const double count = std::max(std::ceil((stop - start) / step), 0.0);
   if (count > 0x1p53) {
     throw InvalidArgument(
         error_message("arange", "elements", fmt::format("{}", count), "fewer than 2^53"));
   }
-  const auto extent = static_cast<std::int64_t>(std::max(count, 0.0));
-  return make_node<Arange>(Shape{extent}, dtype, {}, start, step);
+  const auto extent = static_cast<std::int64_t>(count);
+  if (is_floating(dtype)) return make_node<Arange>(Shape{extent}, dtype, {}, start, step);
+  const double from = std::trunc(start);
+  const double by = std::trunc(step);
+  if (count > 0) as_integer(from + (count - 1) * by);
+  return range(as_integer(from), as_integer(by), static_cast<std::uint64_t>(extent), dtype);
+}
+
+Array arange_of_integers(std::int64_t start, std::int64_t stop, std::int64_t step, Dtype dtype) {
+  if (step == 0) {
+    throw InvalidArgument(error_message("arange", "step", "0", "a number that is not 0"));
+  }
+  // Modulo 2^64: from start to stop it may be further than any int64.
+  const auto distance = [](std::int64_t from, std::int64_t to) {
+    return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+  };
+  const bool is_up = step > 0;
+  if (is_up ? start >= stop : start <= stop) return range(start, step, 0, dtype);
+  const std::uint64_t length = is_up ? distance(start, stop) : distance(stop, start);
+  const std::uint64_t stride = is_up ? distance(0, step) : distance(step, 0);
+  return range(start, step, (length - 1) / stride + 1, dtype);
 }
 
 Array eye(std::int64_t rows, std::int64_t columns, int diagonal, Dtype dtype) {
   element_count("eye", {rows, columns});
-  const Array row = arange(0, static_cast<double>(rows), 1, Dtype::int64);
-  const Array column = arange(0, static_cast<double>(columns), 1, Dtype::int64);
+  const Array row = arange(0, rows, 1, Dtype::int64);
+  const Array column = arange(0, columns, 1, Dtype::int64);
   const Array wanted = add(reshape(row, {rows, 1}), Array(std::int64_t{diagonal}));
   return astype(equal(wanted, reshape(column, {1, columns})), dtype);
 }
@@ -233,20 +292,27 @@ Array logical_or(const Array& a, const Array& b) {
 
 Array where(const Array& condition, const Array& a, const Array& b) {
   const Dtype dtype = promote(a.dtype(), b.dtype());
-  const Shape values = broadcast_shapes("where", a.shape(), b.shape());
-  const Shape shape = broadcast_shapes("where", condition.shape(), values);
+  std::optional<Shape> shape = try_broadcast_shapes(a.shape(), b.shape());
+  if (shape) shape = try_broadcast_shapes(condition.shape(), *shape);
+  if (!shape) {
+    throw InvalidArgument(
+        error_message("where", "shapes",
+                      fmt::format("{}, {} and {}", shape_text(condition.shape()),
+                                  shape_text(a.shape()), shape_text(b.shape())),
+                      "shapes that broadcast: from the right, extents equal or 1"));
+  }
   return make_node<Select>(
-      shape, dtype,
-      {broadcast_to(astype(condition, Dtype::bool_), shape), broadcast_to(astype(a, dtype), shape),
-       broadcast_to(astype(b, dtype), shape)});
+      *shape, dtype,
+      {broadcast_to(astype(condition, Dtype::bool_), *shape),
+       broadcast_to(astype(a, dtype), *shape), broadcast_to(astype(b, dtype), *shape)});
 }
 
 Array clip(const Array& a, const std::optional<Array>& low, const std::optional<Array>& high) {
   if (!low && !high) {
     throw InvalidArgument(error_message("clip", "bounds", "none", "a low one, a high one or both"));
   }
-  const Array raised = low ? maximum(a, *low) : a;
-  return high ? minimum(raised, *high) : raised;
+  const Array raised = low ? promoted("clip", BinaryOp::maximum, a, *low) : a;
+  return high ? promoted("clip", BinaryOp::minimum, raised, *high) : raised;
 }
 
 }  // namespace strandline::array

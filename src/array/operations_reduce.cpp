@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and reductions as nodes.
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -37,18 +36,28 @@ Array with_axes(const Array& reduced, const Shape& shape, const std::vector<std:
   return reshape(reduced, kept);
 }
 
-Array reduce(const char* function, ReduceOp op, const Array& a, const Axes& axes, KeepDims keep) {
-  const std::vector<std::size_t> folded = folded_axes(function, a, axes);
-  const bool needs_elements = op == ReduceOp::maximum || op == ReduceOp::minimum;
+enum class NeedsElements : bool { no, yes };
+
+// Of the axes that stay.
+Shape folded_shape(const char* function, const Array& a, const std::vector<std::size_t>& folded,
+                   NeedsElements needs) {
   Shape shape;
   for (std::size_t i = 0; i < a.ndim(); ++i) {
     const bool is_folded = std::binary_search(folded.begin(), folded.end(), i);
     if (!is_folded) shape.push_back(a.shape()[i]);
-    if (is_folded && needs_elements && a.shape()[i] == 0) {
+    if (is_folded && needs == NeedsElements::yes && a.shape()[i] == 0) {
       throw InvalidArgument(error_message(function, "array", "shape " + shape_text(a.shape()),
                                           fmt::format("elements along axis {}", i)));
     }
   }
+  return shape;
+}
+
+Array reduce(const char* function, ReduceOp op, const Array& a, const Axes& axes, KeepDims keep) {
+  std::vector<std::size_t> folded = folded_axes(function, a, axes);
+  const bool is_extreme = op == ReduceOp::maximum || op == ReduceOp::minimum;
+  const Shape shape =
+      folded_shape(function, a, folded, is_extreme ? NeedsElements::yes : NeedsElements::no);
   if (folded.empty()) return a;
   return with_axes(make_node<Reduce>(shape, a.dtype(), {a}, op, folded), a.shape(), folded, keep);
 }
@@ -65,7 +74,7 @@ Array arg_reduce(const char* function, ReduceOp op, const Array& a, std::optiona
   const std::size_t along = axis ? normal_axis(function, *axis, a.ndim()) : 0;
   if (line.shape()[along] == 0) {
     throw InvalidArgument(error_message(function, "array", "shape " + shape_text(a.shape()),
-                                        "elements along the axis"));
+                                        fmt::format("elements along axis {}", along)));
   }
   Shape shape = line.shape();
   shape.erase(along);
@@ -74,21 +83,16 @@ Array arg_reduce(const char* function, ReduceOp op, const Array& a, std::optiona
   return axis ? expand_dims(best, {static_cast<int>(along)}) : reshape(best, Shape(a.ndim(), 1));
 }
 
-// What is folded as if along the last axis alone: the others first, then the folded ones as one.
-bool is_last_axis(const Array& a, const std::vector<std::size_t>& folded) {
-  return folded.size() == 1 && folded[0] + 1 == a.ndim();
-}
-
 std::uint64_t folded_count(const Array& a, const std::vector<std::size_t>& folded) {
   std::uint64_t count = 1;
   for (const std::size_t axis : folded) count *= static_cast<std::uint64_t>(a.shape()[axis]);
   return count;
 }
 
-[[noreturn]] void throw_matmul(const Array& a, const Array& b) {
+[[noreturn]] void throw_matmul(const Array& a, const Array& b, const std::string& expected) {
   throw InvalidArgument(error_message(
       "matmul", "shapes", fmt::format("{} and {}", shape_text(a.shape()), shape_text(b.shape())),
-      "at least one axis each, and as many columns on the left as rows on the right"));
+      expected));
 }
 
 // All axes but those of the matrices.
@@ -110,18 +114,23 @@ Array with_batch(const Array& matrices, const Shape& batch) {
 }  // namespace
 
 Array matmul(const Array& a, const Array& b) {
-  if (a.ndim() == 0 || b.ndim() == 0) throw_matmul(a, b);
+  if (a.ndim() == 0 || b.ndim() == 0) throw_matmul(a, b, "at least one axis each");
   Dtype dtype = promote(a.dtype(), b.dtype());
   if (dtype == Dtype::bool_) dtype = Dtype::int32;
   Array left = astype(a, dtype);
   Array right = astype(b, dtype);
   if (a.ndim() == 1) left = expand_dims(left, {0});
   if (b.ndim() == 1) right = expand_dims(right, {1});
-  if (left.shape(-1) != right.shape(-2)) throw_matmul(a, b);
-  const Shape batch = broadcast_shapes("matmul", batch_of(left), batch_of(right));
+  if (left.shape(-1) != right.shape(-2)) {
+    throw_matmul(a, b,
+                 fmt::format("as many columns on the left ({}) as rows on the right ({})",
+                             left.shape(-1), right.shape(-2)));
+  }
+  const std::optional<Shape> batch = try_broadcast_shapes(batch_of(left), batch_of(right));
+  if (!batch) throw_matmul(a, b, "axes before the last two that broadcast: equal or 1");
   const Array product =
-      make_node<Matmul>(with_matrix(batch, left.shape(-2), right.shape(-1)), dtype,
-                        node_inputs(with_batch(left, batch), with_batch(right, batch)));
+      make_node<Matmul>(with_matrix(*batch, left.shape(-2), right.shape(-1)), dtype,
+                        node_inputs(with_batch(left, *batch), with_batch(right, *batch)));
   if (a.ndim() == 1 && b.ndim() == 1) return squeeze(product, Axes{{-2, -1}});
   if (a.ndim() == 1) return squeeze(product, Axes{{-2}});
   return b.ndim() == 1 ? squeeze(product, Axes{{-1}}) : product;
@@ -149,7 +158,8 @@ Array var(const Array& a, const Axes& axes, KeepDims keep, int ddof) {
   const Array real = astype(a, at_least_float(a.dtype()));
   const auto count = static_cast<double>(folded_count(a, folded_axes("var", a, axes)));
   const Array off = square(subtract(real, mean(real, axes, KeepDims::yes)));
-  return multiply(sum(off, axes, keep), scalar(1.0 / (count - ddof), real.dtype()));
+  // Of too few elements it is infinite, or NaN, as in NumPy; never negative.
+  return multiply(sum(off, axes, keep), scalar(1.0 / std::max(count - ddof, 0.0), real.dtype()));
 }
 
 Array max(const Array& a, const Axes& axes, KeepDims keep) {
@@ -166,36 +176,19 @@ Array argmin(const Array& a, std::optional<int> axis, KeepDims keep) {
 }
 
 Array logsumexp(const Array& a, const Axes& axes, KeepDims keep) {
-  Array real = astype(a, at_least_float(a.dtype()));
-  const std::vector<std::size_t> folded = folded_axes("logsumexp", real, axes);
+  const Array real = astype(a, at_least_float(a.dtype()));
+  std::vector<std::size_t> folded = folded_axes("logsumexp", real, axes);
   if (folded.empty()) return real;
-  if (is_last_axis(real, folded) && real.shape(-1) > 0) {
-    Shape shape = real.shape();
-    shape.erase(shape.size() - 1);
-    return with_axes(make_node<LogSumExp>(shape, real.dtype(), {real}), real.shape(), folded, keep);
-  }
-  const Array largest = stop_gradient(max(real, axes, KeepDims::yes));
-  // Nothing may be taken from an infinity: what is left of it would be none.
-  const Array is_finite =
-      less(abs(largest), scalar(std::numeric_limits<double>::infinity(), real.dtype()));
-  const Array highest = where(is_finite, largest, zeros_like(largest));
-  const Array total = log(sum(exp(subtract(real, highest)), axes, KeepDims::yes));
-  Shape shape;
-  for (std::size_t i = 0; i < real.ndim(); ++i) {
-    if (!std::binary_search(folded.begin(), folded.end(), i)) shape.push_back(real.shape()[i]);
-  }
-  const Array result = add(total, highest);
-  return keep == KeepDims::yes ? result : reshape(result, shape);
+  const Shape shape = folded_shape("logsumexp", real, folded, NeedsElements::yes);
+  return with_axes(make_node<LogSumExp>(shape, real.dtype(), {real}, folded), real.shape(), folded,
+                   keep);
 }
 
 Array softmax(const Array& a, const Axes& axes) {
   const Array real = astype(a, at_least_float(a.dtype()));
-  const std::vector<std::size_t> folded = folded_axes("softmax", real, axes);
+  std::vector<std::size_t> folded = folded_axes("softmax", real, axes);
   if (folded.empty()) return ones_like(real);
-  if (is_last_axis(real, folded)) return make_node<Softmax>(real.shape(), real.dtype(), {real});
-  const Array highest = stop_gradient(max(real, axes, KeepDims::yes));
-  const Array scaled = exp(subtract(real, highest));
-  return divide(scaled, sum(scaled, axes, KeepDims::yes));
+  return make_node<Softmax>(real.shape(), real.dtype(), {real}, std::move(folded));
 }
 
 }  // namespace strandline::array

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that change shapes, and those that move elements.
+// Operations that change what an array looks like: views wherever the memory allows.
 #include <algorithm>
-#include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
+#include "array/operation_checks.h"
 #include "array/primitives.h"
 #include "strandline/array/operations.h"
-#include "strandline/core/checked.h"
-#include "strandline/core/error.h"
 
 namespace strandline::array {
 namespace {
 
-[[noreturn]] void throw_bad(const char* function, const char* what, const std::string& got,
-                            const std::string& expected) {
-  throw InvalidArgument(error_message(function, what, got, expected));
+std::vector<std::size_t> all_axes(std::size_t rank) {
+  std::vector<std::size_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), std::size_t{0});
+  return axes;
 }
+
+}  // namespace
 
 std::vector<std::size_t> checked_axes(const char* function, const std::vector<int>& axes,
                                       std::size_t rank) {
@@ -35,33 +38,22 @@ std::vector<std::size_t> checked_axes(const char* function, const std::vector<in
 Array transposed(const Array& a, std::vector<std::size_t> axes) {
   Shape shape;
   for (const std::size_t axis : axes) shape.push_back(a.shape()[axis]);
-  return make_node<Transpose>(shape, a.dtype(), {a}, std::move(axes));
+  return make_node<Transpose>(shape, a.dtype(), node_inputs(a), std::move(axes));
 }
-
-std::vector<std::size_t> all_axes(std::size_t rank) {
-  std::vector<std::size_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), std::size_t{0});
-  return axes;
-}
-
-void check_indices(const char* function, const std::vector<Array>& indices) {
-  for (const Array& one : indices) {
-    if (!is_floating(one.dtype()) && one.dtype() != Dtype::bool_) continue;
-    throw_bad(function, "indices", std::string(dtype_name(one.dtype())), "integers");
-  }
-}
-
-}  // namespace
 
 Array reshape(const Array& a, const Shape& shape) {
   Shape wanted = shape;
   const auto unknown = std::find(wanted.begin(), wanted.end(), -1);
   if (unknown != wanted.end()) {
     *unknown = 1;
+    if (std::find(wanted.begin(), wanted.end(), -1) != wanted.end()) {
+      throw_bad("reshape", "shape", shape_text(shape), "at most one extent of -1");
+    }
     const std::uint64_t rest = element_count("reshape", wanted);
     if (rest == 0 || a.size() % rest != 0) {
-      throw_bad("reshape", "shape", shape_text(shape),
-                fmt::format("one for {} elements", a.size()));
+      throw_bad(
+          "reshape", "shape", shape_text(shape),
+          fmt::format("one for {} elements{}", a.size(), rest == 0 ? ", without 0 beside -1" : ""));
     }
     *unknown = static_cast<std::int64_t>(a.size() / rest);
   }
@@ -103,23 +95,42 @@ Array moveaxis(const Array& a, int from, int to) {
   return transposed(a, std::move(order));
 }
 
-Array broadcast_to(const Array& a, const Shape& shape) {
+Array spread(const char* function, const char* what, const Array& a, const Shape& shape) {
   if (a.shape() == shape) return a;
-  element_count("broadcast_to", shape);
-  if (!(broadcast_shapes("broadcast_to", a.shape(), shape) == shape)) {
-    throw_bad("broadcast_to", "shape", shape_text(shape),
-              "one that an array of shape " + shape_text(a.shape()) + " can be spread over");
+  element_count(function, shape);
+  const std::optional<Shape> common = try_broadcast_shapes(a.shape(), shape);
+  if (!common || !(*common == shape)) {
+    throw_bad(function, what, "shape " + shape_text(a.shape()),
+              fmt::format("one that broadcasts to {}: from the right, extents equal or 1",
+                          shape_text(shape)));
   }
   return make_node<Broadcast>(shape, a.dtype(), node_inputs(a));
 }
 
-std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
-  Shape shape;
-  for (const Array& one : arrays) shape = broadcast_shapes("broadcast_arrays", shape, one.shape());
+Array broadcast_to(const Array& a, const Shape& shape) {
+  return spread("broadcast_to", "array", a, shape);
+}
+
+std::vector<Array> broadcast_for(const char* function, const char* what,
+                                 const std::vector<Array>& arrays) {
+  std::optional<Shape> shape = Shape{};
+  for (const Array& one : arrays) {
+    shape = try_broadcast_shapes(*shape, one.shape());
+    if (shape) continue;
+    std::string shapes;
+    for (const Array& each : arrays) {
+      shapes += (shapes.empty() ? "" : ", ") + shape_text(each.shape());
+    }
+    throw_bad(function, what, shapes, "ones that broadcast: from the right, extents equal or 1");
+  }
   std::vector<Array> result;
   result.reserve(arrays.size());
-  for (const Array& one : arrays) result.push_back(broadcast_to(one, shape));
+  for (const Array& one : arrays) result.push_back(broadcast_to(one, *shape));
   return result;
+}
+
+std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
+  return broadcast_for("broadcast_arrays", "shapes", arrays);
 }
 
 Array expand_dims(const Array& a, const std::vector<int>& axes) {
@@ -144,7 +155,7 @@ Array squeeze(const Array& a, const Axes& axes) {
   for (std::size_t i = 0; i < a.ndim(); ++i) {
     const bool goes = std::find(gone.begin(), gone.end(), i) != gone.end();
     if (goes && a.shape()[i] != 1) {
-      throw_bad("squeeze", "axis", fmt::format("{} of extent {}", i, a.shape()[i]),
+      throw_bad("squeeze", "axis", fmt::format("{} of shape {}", i, shape_text(a.shape())),
                 "an axis of extent 1");
     }
     if (!goes) shape.push_back(a.shape()[i]);
@@ -165,21 +176,26 @@ Array slice(const Array& a, const Shape& start, const Shape& stop, const Shape& 
   }
   Shape shape(rank, 0);
   Shape from(rank, 0);
+  Shape by(rank, 1);  // the step, where there is a second element
   for (std::size_t i = 0; i < rank; ++i) {
     if (step[i] == 0) throw_bad("slice", "step", "0", "a number that is not 0");
-    const std::int64_t span = step[i] > 0 ? stop[i] - start[i] : start[i] - stop[i];
-    const std::int64_t stride = step[i] > 0 ? step[i] : -step[i];
-    shape[i] = span <= 0 ? 0 : (span + stride - 1) / stride;
-    from[i] = shape[i] == 0 ? 0 : start[i];
-    const std::int64_t last = from[i] + (shape[i] - 1) * step[i];
-    if (shape[i] > 0 && (std::min(from[i], last) < 0 || std::max(from[i], last) >= a.shape()[i])) {
+    if (step[i] > 0 ? start[i] >= stop[i] : start[i] <= stop[i]) continue;
+    const std::int64_t extent = a.shape()[i];
+    const bool is_inside =
+        step[i] > 0 ? start[i] >= 0 && stop[i] <= extent : start[i] < extent && stop[i] >= -1;
+    if (!is_inside) {
       throw_bad("slice", "bounds", fmt::format("{}:{}:{}", start[i], stop[i], step[i]),
-                fmt::format("bounds within an axis of {}", a.shape()[i]));
+                fmt::format("bounds within axis {} of {} elements", i, extent));
     }
+    from[i] = start[i];
+    // Divided before anything is added: a step may be as large as an int64 is.
+    shape[i] = step[i] > 0 ? (stop[i] - start[i] - 1) / step[i] + 1
+                           : (stop[i] - start[i] + 1) / step[i] + 1;
+    if (shape[i] > 1) by[i] = step[i];
   }
-  const bool is_all = shape == a.shape() &&
-                      std::all_of(step.begin(), step.end(), [](auto each) { return each == 1; });
-  return is_all ? a : make_node<Slice>(shape, a.dtype(), {a}, from, step);
+  const bool is_all =
+      shape == a.shape() && std::all_of(by.begin(), by.end(), [](auto each) { return each == 1; });
+  return is_all ? a : make_node<Slice>(shape, a.dtype(), {a}, from, by);
 }
 
 std::vector<Array> split(const Array& a, const std::vector<std::int64_t>& at, int axis) {
@@ -187,28 +203,40 @@ std::vector<Array> split(const Array& a, const std::vector<std::int64_t>& at, in
   const std::int64_t extent = a.shape()[along];
   std::vector<std::int64_t> starts = {0};
   for (const std::int64_t index : at) {
-    const std::int64_t end =
-        std::clamp(index < 0 ? index + extent : index, std::int64_t{0}, extent);
-    starts.push_back(std::max(end, starts.back()));
+    starts.push_back(std::clamp(index < 0 ? index + extent : index, std::int64_t{0}, extent));
+  }
+  const auto end_of = [&](std::size_t i) { return i + 1 < starts.size() ? starts[i + 1] : extent; };
+  if (!std::is_sorted(starts.begin(), starts.end())) {
+    // Parts that overlap, as in MLX and NumPy, are no parts of one whole: each is a slice.
+    std::vector<Array> slices;
+    Shape from(a.ndim(), 0);
+    Shape to = a.shape();
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      from[along] = starts[i];
+      to[along] = end_of(i);
+      slices.push_back(slice(a, from, to, Shape(a.ndim(), 1)));
+    }
+    return slices;
   }
   std::vector<std::pair<Shape, Dtype>> parts;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     Shape shape = a.shape();
-    shape[along] = (i + 1 < starts.size() ? starts[i + 1] : extent) - starts[i];
+    shape[along] = end_of(i) - starts[i];
     parts.emplace_back(shape, a.dtype());
   }
   if (parts.size() == 1) return {a};
   return Array::call(parts, make_node_part<Split>(current_stream(), along, std::move(starts)), {a});
 }
 
-std::vector<Array> split(const Array& a, int count, int axis) {
-  const std::int64_t extent = a.shape()[normal_axis("split", axis, a.ndim())];
+std::vector<Array> split(const Array& a, std::int64_t count, int axis) {
+  const std::size_t along = normal_axis("split", axis, a.ndim());
+  const std::int64_t extent = a.shape()[along];
   if (count < 1 || extent % count != 0) {
     throw_bad("split", "parts", std::to_string(count),
-              fmt::format("a number that divides {}", extent));
+              fmt::format("a number that divides {}, the extent of axis {}", extent, along));
   }
   std::vector<std::int64_t> at;
-  for (int i = 1; i < count; ++i) at.push_back(extent / count * i);
+  for (std::int64_t i = 1; i < count; ++i) at.push_back(extent / count * i);
   return split(a, at, axis);
 }
 
@@ -220,141 +248,6 @@ Array copy(const Array& a) {
 }
 Array contiguous(const Array& a) {
   return make_node<View>(a.shape(), a.dtype(), {a}, ViewKind::contiguous);
-}
-
-// -- moving elements ------------------------------------------------------------------------------
-
-namespace {
-
-// Of extents that are not negative.
-std::int64_t grown(const char* function, std::int64_t extent, std::int64_t by) {
-  const auto sum = try_add(static_cast<std::uint64_t>(extent), static_cast<std::uint64_t>(by));
-  if (!sum || *sum > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-    throw_bad(function, "extent", fmt::format("{} + {}", extent, by), "less than 2^63");
-  }
-  return static_cast<std::int64_t>(*sum);
-}
-
-}  // namespace
-
-Array concatenate(const std::vector<Array>& arrays, int axis) {
-  if (arrays.empty()) throw_bad("concatenate", "arrays", "none", "at least one");
-  const std::size_t along = normal_axis("concatenate", axis, arrays[0].ndim());
-  Dtype dtype = arrays[0].dtype();
-  Shape shape = arrays[0].shape();
-  shape[along] = 0;
-  for (const Array& one : arrays) {
-    Shape other = one.shape();
-    if (other.size() == shape.size()) other[along] = shape[along];
-    if (!(other == shape)) {
-      throw_bad("concatenate", "shape", shape_text(one.shape()),
-                fmt::format("that of the first, {}, but for axis {}", shape_text(arrays[0].shape()),
-                            along));
-    }
-    shape[along] = grown("concatenate", shape[along], one.shape()[along]);
-    dtype = promote(dtype, one.dtype());
-  }
-  if (arrays.size() == 1) return arrays[0];
-  std::vector<Array> parts;
-  parts.reserve(arrays.size());
-  for (const Array& one : arrays) parts.push_back(astype(one, dtype));
-  return make_node<Concatenate>(shape, dtype, std::move(parts), along);
-}
-
-Array stack(const std::vector<Array>& arrays, int axis) {
-  if (arrays.empty()) throw_bad("stack", "arrays", "none", "at least one");
-  std::vector<Array> parts;
-  for (const Array& one : arrays) {
-    if (!(one.shape() == arrays[0].shape())) {
-      throw_bad("stack", "shape", shape_text(one.shape()),
-                "that of the first, " + shape_text(arrays[0].shape()));
-    }
-    parts.push_back(expand_dims(one, {axis}));
-  }
-  return concatenate(parts, axis);
-}
-
-Array pad(const Array& a, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,
-          const Array& value) {
-  if (widths.size() != a.ndim()) {
-    throw_bad("pad", "widths", fmt::format("{} pairs", widths.size()),
-              fmt::format("{}: one for each axis", a.ndim()));
-  }
-  Shape shape = a.shape();
-  Shape start(a.ndim(), 0);
-  bool changes = false;
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    const auto& [before, after] = widths[i];
-    if (before < 0 || after < 0) {
-      throw_bad("pad", "widths", fmt::format("({}, {})", before, after), "widths of 0 or more");
-    }
-    changes = changes || before > 0 || after > 0;
-    shape[i] = grown("pad", grown("pad", shape[i], before), after);
-    start[i] = before;
-  }
-  if (!changes) return a;
-  if (value.size() != 1) {
-    throw_bad("pad", "value", fmt::format("{} elements", value.size()), "one element");
-  }
-  return make_node<Pad>(shape, a.dtype(), {a, reshape(astype(value, a.dtype()), {})}, start,
-                        Shape(a.ndim(), 1));
-}
-
-namespace {
-
-struct Picked {
-  std::vector<std::size_t> axes;
-  std::vector<Array> indices;
-  Shape shape;
-};
-
-Picked pick(const char* function, const Array& a, const std::vector<Array>& indices,
-            const std::vector<int>& axes) {
-  check_indices(function, indices);
-  if (indices.empty() || indices.size() != axes.size()) {
-    throw_bad(function, "indices", fmt::format("{} arrays", indices.size()),
-              fmt::format("at least one, and one for each of {} axes", axes.size()));
-  }
-  Picked picked;
-  picked.axes = checked_axes(function, axes, a.ndim());
-  picked.indices = broadcast_arrays(indices);
-  picked.shape = picked.indices[0].shape();
-  for (std::size_t i = 0; i < a.ndim(); ++i) {
-    const bool is_picked =
-        std::find(picked.axes.begin(), picked.axes.end(), i) != picked.axes.end();
-    if (!is_picked) picked.shape.push_back(a.shape()[i]);
-  }
-  return picked;
-}
-
-}  // namespace
-
-Array gather(const Array& a, const std::vector<Array>& indices, const std::vector<int>& axes) {
-  Picked picked = pick("gather", a, indices, axes);
-  std::vector<Array> inputs = {a};
-  inputs.insert(inputs.end(), picked.indices.begin(), picked.indices.end());
-  return make_node<Gather>(picked.shape, a.dtype(), std::move(inputs), std::move(picked.axes));
-}
-
-Array scatter_add(const Array& a, const std::vector<Array>& indices, const Array& updates,
-                  const std::vector<int>& axes) {
-  Picked picked = pick("scatter_add", a, indices, axes);
-  std::vector<Array> inputs = {a, broadcast_to(astype(updates, a.dtype()), picked.shape)};
-  inputs.insert(inputs.end(), picked.indices.begin(), picked.indices.end());
-  return make_node<ScatterAdd>(a.shape(), a.dtype(), std::move(inputs), std::move(picked.axes));
-}
-
-Array take(const Array& a, const Array& indices, std::optional<int> axis) {
-  if (!axis) return take(flatten(a), indices, 0);
-  const std::size_t along = normal_axis("take", *axis, a.ndim());
-  const Array picked = gather(a, {indices}, {static_cast<int>(along)});
-  // The axes of the indices move from the front to where the axis was.
-  std::vector<std::size_t> order;
-  const std::size_t added = indices.ndim();
-  for (std::size_t i = 0; i < along; ++i) order.push_back(added + i);
-  for (std::size_t i = 0; i < added; ++i) order.push_back(i);
-  for (std::size_t i = along; i + 1 < a.ndim(); ++i) order.push_back(added + i);
-  return along == 0 ? picked : transposed(picked, std::move(order));
 }
 
 }  // namespace strandline::array

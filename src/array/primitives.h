@@ -5,6 +5,7 @@
 
 #include <array>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "array/kernels/loops.h"
@@ -61,14 +62,16 @@ class Full final : public Primitive {
 
 class Arange final : public Primitive {
  public:
-  Arange(Stream stream, double start, double step)
+  /// Counted in doubles, or exactly in integers.
+  using Start = std::variant<double, std::int64_t>;
+  Arange(Stream stream, Start start, Start step)
       : Primitive(std::move(stream)), start_(start), step_(step) {}
   std::string_view name() const noexcept override { return "Arange"; }
   void eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) override;
 
  private:
-  double start_;
-  double step_;
+  Start start_;
+  Start step_;
 };
 
 class Reshape final : public Primitive {
@@ -200,17 +203,25 @@ class ArgReduce final : public Primitive {
   std::size_t axis_;
 };
 
-/// Over the last axis.
 class Softmax final : public Primitive {
  public:
-  using Primitive::Primitive;
+  Softmax(Stream stream, std::vector<std::size_t> axes)
+      : Primitive(std::move(stream)), axes_(std::move(axes)) {}
   STRANDLINE_PRIMITIVE_BODY;
+
+ private:
+  std::vector<std::size_t> axes_;
 };
 
+/// Without the folded axes.
 class LogSumExp final : public Primitive {
  public:
-  using Primitive::Primitive;
+  LogSumExp(Stream stream, std::vector<std::size_t> axes)
+      : Primitive(std::move(stream)), axes_(std::move(axes)) {}
   STRANDLINE_PRIMITIVE_BODY;
+
+ private:
+  std::vector<std::size_t> axes_;
 };
 
 /// Input: keys of shape (…, 2).

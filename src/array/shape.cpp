@@ -83,7 +83,7 @@ Strides row_major_strides(const Shape& shape) {
   return strides;
 }
 
-Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b) {
+std::optional<Shape> try_broadcast_shapes(const Shape& a, const Shape& b) {
   const Shape& longer = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape result = longer;
@@ -91,14 +91,17 @@ Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b) {
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     std::int64_t& extent = result[lead + i];
     if (extent == shorter[i] || shorter[i] == 1) continue;
-    if (extent != 1) {
-      throw InvalidArgument(
-          error_message(function, "shapes", fmt::format("{} and {}", shape_text(a), shape_text(b)),
-                        "shapes that broadcast: from the right, extents equal or 1"));
-    }
+    if (extent != 1) return std::nullopt;
     extent = shorter[i];
   }
   return result;
+}
+
+Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b) {
+  if (const std::optional<Shape> shape = try_broadcast_shapes(a, b)) return *shape;
+  throw InvalidArgument(error_message(function, "shapes",
+                                      fmt::format("{} and {}", shape_text(a), shape_text(b)),
+                                      "shapes that broadcast: from the right, extents equal or 1"));
 }
 
 std::size_t normal_axis(const char* function, int axis, std::size_t rank) {

@@ -20,6 +20,7 @@ struct AsyncError {
   explicit AsyncError(std::string text) : message(std::move(text)) {}
 
   std::string message;
+  bool is_out_of_range = false;  ///< of the data, which nobody could see before the work ran
   std::atomic<bool> reported{false};
 };
 using AsyncErrorPtr = std::shared_ptr<AsyncError>;
@@ -29,6 +30,11 @@ inline AsyncErrorPtr current_error(const std::string& operation, StreamId stream
   std::string what = "an exception that is no std::exception";
   try {
     throw;
+  } catch (const OutOfRange& error) {
+    auto kept = std::make_shared<AsyncError>(
+        fmt::format("{} (found by {} on stream {})", error.what(), operation, stream.value));
+    kept->is_out_of_range = true;
+    return kept;
   } catch (const std::exception& error) {
     what = error.what();
   } catch (...) {  // NOLINT(bugprone-empty-catch): the text above says it
@@ -44,7 +50,9 @@ inline bool is_open(const AsyncErrorPtr& error) {
 
 /// Throws the error if no other wait has reported it.
 inline void report(const AsyncErrorPtr& error) {
-  if (error != nullptr && !error->reported.exchange(true)) throw DeviceError(error->message);
+  if (error == nullptr || error->reported.exchange(true)) return;
+  if (error->is_out_of_range) throw OutOfRange(error->message);
+  throw DeviceError(error->message);
 }
 
 }  // namespace strandline::device

@@ -100,16 +100,84 @@ TEST(Matmul, OfTransposesBatchesAndVectorsIsTheSumOfProducts) {
       [] {
         (void)matmul(zeros({2, 3}), zeros({2, 3}));
       },
-      ThrowsMessage<InvalidArgument>(HasSubstr("(2, 3) and (2, 3)")));
+      ThrowsMessage<InvalidArgument>(
+          HasSubstr("(2, 3) and (2, 3), expected as many columns on the left (3) as rows on the "
+                    "right (2)")));
+  EXPECT_THAT(
+      [] {
+        (void)matmul(zeros({2, 4, 3}), zeros({5, 3, 4}));
+      },
+      ThrowsMessage<InvalidArgument>(HasSubstr("[matmul] shapes; got (2, 4, 3) and (5, 3, 4)")));
   EXPECT_THAT(matmul(zeros({2, 0}), zeros({0, 2})).values<float>(), ElementsAre(0, 0, 0, 0));
 }
 
 TEST(Gather, RefusesIndicesOutsideWhenItRuns) {
   const Array x({1.0F, 2.0F, 3.0F});
   EXPECT_THAT(take(x, Array({2, -1, 0})).values<float>(), ElementsAre(3, 3, 1));
-  const Array outside = take(x, Array({3}));
-  EXPECT_THAT([&] { eval({outside}); },
-              ThrowsMessage<DeviceError>(HasSubstr("index; got 3, expected -3 to 2")));
+  const Array grid = zeros({4, 3});
+  const std::vector<std::pair<Array, std::string>> refused = {
+      {take(x, Array({0, 3})),
+       "[gather] index at (1,) along axis 0; got 3, expected -3 to 2: the "
+       "axis has 3 elements (found by Gather on stream "},
+      {gather(grid, {Array({0, 0, 0}), Array({0, 1, -4})}, {0, 1}),
+       "[gather] index at (2,) along axis 1; got -4, expected -3 to 2"},
+      {take(grid, reshape(Array({0, 0, 0, 9}), {2, 2}), 0),
+       "[gather] index at (1, 1) along axis 0; got 9, expected -4 to 3"},
+      {take(zeros({0}), Array({0})), "got 0, expected none: the axis has no elements"},
+      {scatter_add(x, {Array({5})}, ones({1}), {0}), "[scatter_add] index at (0,) along axis 0"}};
+  for (const auto& [outside, message] : refused) {
+    EXPECT_THAT([&made = outside] { eval({made}); }, ThrowsMessage<OutOfRange>(HasSubstr(message)));
+  }
+  EXPECT_THAT((x + x).values<float>(), ElementsAre(2, 4, 6)) << "the stream goes on";
+}
+
+TEST(Slices, OfExtremeBoundsAndStepsOverflowNothing) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  const Array x = arange(0, 10, 1, Dtype::int32);
+  const auto part = [&](std::int64_t start, std::int64_t stop, std::int64_t step) {
+    return slice(x, {start}, {stop}, {step}).values<std::int32_t>();
+  };
+  EXPECT_THAT(part(0, 10, kMost), ElementsAre(0));
+  EXPECT_THAT(part(9, -1, kLeast), ElementsAre(9));
+  EXPECT_THAT(part(0, 10, 5), ElementsAre(0, 5));
+  EXPECT_THAT(part(9, -1, -9), ElementsAre(9, 0));
+  EXPECT_THAT(part(kMost, kLeast, 1), ElementsAre());
+  EXPECT_THAT(part(kLeast, kMost, -1), ElementsAre());
+  const auto refused = [&](std::int64_t start, std::int64_t stop, std::int64_t step) {
+    EXPECT_THAT([&] { (void)slice(x, {start}, {stop}, {step}); },
+                ThrowsMessage<InvalidArgument>(HasSubstr("within axis 0 of 10 elements")));
+  };
+  refused(kLeast, kMost, 1);
+  refused(kMost, kLeast, -1);
+  refused(0, 11, kMost);
+  refused(10, -1, kLeast);
+}
+
+TEST(Arange, OfIntegersIsExactAndFitsItsDtype) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  const auto values = [](auto start, auto stop, auto step) {
+    return arange(start, stop, step, Dtype::int64).template values<std::int64_t>();
+  };
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  EXPECT_THAT(values(odd, odd + 3, 1), ElementsAre(odd, odd + 1, odd + 2));
+  EXPECT_THAT(values(kMost - 2, kMost, 1), ElementsAre(kMost - 2, kMost - 1));
+  EXPECT_THAT(values(kLeast, kMost, kMost), ElementsAre(kLeast, -1, kMost - 1));
+  EXPECT_THAT(values(kMost, kLeast, kLeast), ElementsAre(kMost, -1));
+  EXPECT_THAT(values(5, 5, 1), ElementsAre());
+  EXPECT_THAT(values(0.0, 5.0, 1.5), ElementsAre(0, 1, 2, 3)) << "cut first, as in MLX";
+  const auto refused = [](auto start, auto stop, auto step, Dtype dtype, const char* message) {
+    EXPECT_THAT([&] { (void)arange(start, stop, step, dtype); },
+                ThrowsMessage<InvalidArgument>(HasSubstr(message)));
+  };
+  refused(250, 260, 1, Dtype::uint8, "element; got 259, expected one that uint8 holds");
+  refused(-1, 3, 1, Dtype::uint32, "element; got -1, expected one that uint32 holds");
+  refused(0.0, 5e9, 2e9, Dtype::int32, "element; got 4000000000");
+  refused(1e19, 2e19, 1e18, Dtype::int64, "number; got 1.9e+19, expected an integer of 64 bits");
+  refused(kLeast, kMost, std::int64_t{1}, Dtype::int64, "got 18446744073709551615");
+  refused(0, 3, 1, Dtype::bool_, "dtype; got bool");
+  refused(0, 3, 0, Dtype::int32, "step; got 0");
 }
 
 TEST(ScatterAdd, AddsInTheOrderOfTheIndices) {

@@ -97,6 +97,15 @@ TEST_P(StreamConformance, an_error_is_thrown_once_and_names_the_operation) {
   EXPECT_NO_THROW(streams().wait(stream));
 }
 
+TEST_P(StreamConformance, what_the_data_has_outside_is_thrown_as_such) {
+  const StreamId stream = streams().create();
+  streams().enqueue_host_task(stream, "gather", [] { throw OutOfRange("[gather] index; got 7"); });
+  const std::string text = message_of<OutOfRange>([&] { streams().wait(stream); });
+  EXPECT_NE(text.find("[gather] index; got 7 (found by gather on stream"), std::string::npos)
+      << text;
+  EXPECT_NO_THROW(streams().wait(stream));
+}
+
 TEST_P(StreamConformance, an_error_travels_with_device_events_and_is_thrown_once_for_all) {
   const StreamId first = streams().create();
   const StreamId second = streams().create();

@@ -224,7 +224,7 @@ def test_failed_work_is_told_once_and_the_next_step_is_right():
             bad.tolist()
         assert (x * 3).tolist() == [3.0, 6.0]
         taken = sa.take(x, [5])
-        with pytest.raises(sl.DeviceError, match="got 5, expected -2 to 1"):
+        with pytest.raises(IndexError, match="got 5, expected -2 to 1"):
             sa.eval(taken)
 
 

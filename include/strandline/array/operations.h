@@ -4,9 +4,10 @@
 //
 // Axes: negative ones count from the end. Errors: InvalidArgument for shapes, axes and dtypes that
 // do not fit, when the node is made. What depends on values (an index outside an axis) is an error
-// of the work: DeviceError at the wait.
+// of the work: OutOfRange at the wait.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,8 +27,17 @@ STRANDLINE_API Array zeros(const Shape& shape, Dtype dtype = Dtype::float32);
 STRANDLINE_API Array ones(const Shape& shape, Dtype dtype = Dtype::float32);
 STRANDLINE_API Array zeros_like(const Array& a);
 STRANDLINE_API Array ones_like(const Array& a);
-/// start, start + step, … before stop. InvalidArgument for a step of 0 or NaN.
+/// start, start + step, … before stop. Of an integer dtype, start and step are cut to it first, as
+/// in MLX and NumPy. InvalidArgument for a step of 0, for what is not finite, for bool, and where
+/// an element is none of the integer dtype.
 STRANDLINE_API Array arange(double start, double stop, double step, Dtype dtype);
+/// The same of integers, exact over all of 64 bits.
+STRANDLINE_API Array arange_of_integers(std::int64_t start, std::int64_t stop, std::int64_t step,
+                                        Dtype dtype);
+template <std::signed_integral Start, std::signed_integral Stop, std::signed_integral Step>
+Array arange(Start start, Stop stop, Step step, Dtype dtype) {
+  return arange_of_integers(start, stop, step, dtype);
+}
 /// Ones where column = row + diagonal.
 STRANDLINE_API Array eye(std::int64_t rows, std::int64_t columns, int diagonal = 0,
                          Dtype dtype = Dtype::float32);
@@ -36,9 +46,12 @@ STRANDLINE_API Array scalar(double value, Dtype dtype);
 
 // -- elementwise ----------------------------------------------------------------------------------
 
+/// Floats become integers by dropping their fraction; those that do not fit saturate, and NaN
+/// becomes 0, on every machine (NumPy and MLX leave both to the processor). Integers wrap.
 STRANDLINE_API Array astype(const Array& a, Dtype dtype);
 STRANDLINE_API Array negative(const Array& a);
 STRANDLINE_API Array abs(const Array& a);
+/// NaN of NaN, as in NumPy (0 in MLX).
 STRANDLINE_API Array sign(const Array& a);
 STRANDLINE_API Array square(const Array& a);
 STRANDLINE_API Array logical_not(const Array& a);
@@ -63,9 +76,12 @@ STRANDLINE_API Array subtract(const Array& a, const Array& b);
 STRANDLINE_API Array multiply(const Array& a, const Array& b);
 /// A real quotient: integers become float32.
 STRANDLINE_API Array divide(const Array& a, const Array& b);
+/// floor(a / b), of floats with the infinities that a / b has, as in MLX; of integers by 0 it is 0,
+/// as in NumPy (MLX dies).
 STRANDLINE_API Array floor_divide(const Array& a, const Array& b);
 /// Of the sign of b, as Python's %; of integers by 0 it is 0.
 STRANDLINE_API Array remainder(const Array& a, const Array& b);
+/// Integers to negative powers are cut to integers: 1 and -1 stay, the rest is 0 (NumPy refuses).
 STRANDLINE_API Array power(const Array& a, const Array& b);
 STRANDLINE_API Array maximum(const Array& a, const Array& b);
 STRANDLINE_API Array minimum(const Array& a, const Array& b);
@@ -114,7 +130,7 @@ enum class KeepDims : bool { no, yes };
 STRANDLINE_API Array sum(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 STRANDLINE_API Array prod(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 STRANDLINE_API Array mean(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);
-/// Σ (a − mean)² / (n − ddof).
+/// Σ (a − mean)² / max(n − ddof, 0).
 STRANDLINE_API Array var(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no,
                          int ddof = 0);
 /// InvalidArgument over an axis without elements.
@@ -125,7 +141,10 @@ STRANDLINE_API Array argmax(const Array& a, std::optional<int> axis = {},
                             KeepDims keep = KeepDims::no);
 STRANDLINE_API Array argmin(const Array& a, std::optional<int> axis = {},
                             KeepDims keep = KeepDims::no);
+/// log Σ exp(a), without overflow; the largest where that is infinite. InvalidArgument over an
+/// axis without elements.
 STRANDLINE_API Array logsumexp(const Array& a, const Axes& axes = {}, KeepDims keep = KeepDims::no);
+/// exp(a) / Σ exp(a), without overflow; NaN where the largest is infinite.
 STRANDLINE_API Array softmax(const Array& a, const Axes& axes = {});
 
 // -- shapes: views wherever the memory allows -----------------------------------------------------
@@ -147,8 +166,9 @@ STRANDLINE_API Array flatten(const Array& a);
 STRANDLINE_API Array slice(const Array& a, const Shape& start, const Shape& stop,
                            const Shape& step);
 /// `count` equal parts.
-STRANDLINE_API std::vector<Array> split(const Array& a, int count, int axis = 0);
-/// Parts that end before each index.
+STRANDLINE_API std::vector<Array> split(const Array& a, std::int64_t count, int axis = 0);
+/// Parts from each index to the next: empty where the next lies before. Negative ones count from
+/// the end.
 STRANDLINE_API std::vector<Array> split(const Array& a, const std::vector<std::int64_t>& at,
                                         int axis = 0);
 /// A view through which no gradient flows.
@@ -167,7 +187,8 @@ STRANDLINE_API Array pad(const Array& a,
                          const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,
                          const Array& value);
 /// Elements at integer indices along an axis: the axis becomes the axes of `indices`. Without an
-/// axis, of the array row by row.
+/// axis, of the array row by row. Negative indices count from the end; OutOfRange at the wait for
+/// those outside, as for gather and scatter_add.
 STRANDLINE_API Array take(const Array& a, const Array& indices, std::optional<int> axis = {});
 /// One index array for each of `axes`, broadcast together; their shape comes first in the result,
 /// then the other axes.

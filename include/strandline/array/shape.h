@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -59,7 +60,9 @@ STRANDLINE_API std::string shape_text(const Shape& shape);
 /// `function`.
 STRANDLINE_API std::uint64_t element_count(const char* function, const Shape& shape);
 STRANDLINE_API Strides row_major_strides(const Shape& shape);
-/// NumPy's rule: from the right, extents are equal or one of them is 1. InvalidArgument otherwise.
+/// NumPy's rule: from the right, extents are equal or one of them is 1. None where they are not.
+STRANDLINE_API std::optional<Shape> try_broadcast_shapes(const Shape& a, const Shape& b);
+/// The same, InvalidArgument where they are not.
 STRANDLINE_API Shape broadcast_shapes(const char* function, const Shape& a, const Shape& b);
 /// -rank … rank-1 to 0 … rank-1. InvalidArgument outside, as MLX and NumPy have it.
 STRANDLINE_API std::size_t normal_axis(const char* function, int axis, std::size_t rank);

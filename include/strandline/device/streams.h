@@ -7,7 +7,8 @@
 // Errors: the calls throw InvalidArgument and DeviceError for themselves. When queued work fails,
 // the first error of a stream since its last report is kept with the stream and with the device
 // events recorded behind it, later work still runs, and the next wait that covers the failure
-// throws it once, as a DeviceError that names the operation. Further failures are counted.
+// throws it once, as a DeviceError that names the operation; an OutOfRange, which is about the data
+// and not about the device, as that. Further failures are counted.
 // Captures: on a capturing stream work becomes a node; a wait or a query there is refused and
 // breaks the capture (capture.h).
 #pragma once

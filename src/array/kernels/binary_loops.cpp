@@ -158,30 +158,15 @@ void loop(const void* left, const void* right, void* to, std::size_t count) {
 }
 
 template <typename Function>
+constexpr auto kLoopOf =
+    []<typename T>(std::type_identity<T>) -> BinaryLoop { return loop<T, Function>; };
+template <typename Function>
 BinaryLoop of_any(Dtype compute) noexcept {
-  switch (compute) {
-    case Dtype::uint8:
-      return loop<std::uint8_t, Function>;
-    case Dtype::uint32:
-      return loop<std::uint32_t, Function>;
-    case Dtype::int32:
-      return loop<std::int32_t, Function>;
-    case Dtype::int64:
-      return loop<std::int64_t, Function>;
-    case Dtype::float32:
-      return loop<float, Function>;
-    case Dtype::float64:
-      return loop<double, Function>;
-    default:
-      return nullptr;
-  }
+  return for_number(compute, kLoopOf<Function>);
 }
-
 template <typename Function>
 BinaryLoop of_floats(Dtype compute) noexcept {
-  if (compute == Dtype::float32) return loop<float, Function>;
-  if (compute == Dtype::float64) return loop<double, Function>;
-  return nullptr;
+  return for_real(compute, kLoopOf<Function>);
 }
 
 // -- folds ----------------------------------------------------------------------------------------
@@ -218,38 +203,15 @@ void fold_each(const void* from, void* totals, std::size_t count) {
 
 template <typename Function>
 FoldLoop fold_of(Dtype compute) noexcept {
-  switch (compute) {
-    case Dtype::uint8:
-      return fold<std::uint8_t, Function>;
-    case Dtype::uint32:
-      return fold<std::uint32_t, Function>;
-    case Dtype::int32:
-      return fold<std::int32_t, Function>;
-    case Dtype::int64:
-      return fold<std::int64_t, Function>;
-    case Dtype::float32:
-      return fold<float, Function>;
-    default:
-      return fold<double, Function>;
-  }
+  return for_number(
+      compute, []<typename T>(std::type_identity<T>) -> FoldLoop { return fold<T, Function>; });
 }
 
 template <typename Function>
 FoldInto fold_each_of(Dtype compute) noexcept {
-  switch (compute) {
-    case Dtype::uint8:
-      return fold_each<std::uint8_t, Function>;
-    case Dtype::uint32:
-      return fold_each<std::uint32_t, Function>;
-    case Dtype::int32:
-      return fold_each<std::int32_t, Function>;
-    case Dtype::int64:
-      return fold_each<std::int64_t, Function>;
-    case Dtype::float32:
-      return fold_each<float, Function>;
-    default:
-      return fold_each<double, Function>;
-  }
+  return for_number(compute, []<typename T>(std::type_identity<T>) -> FoldInto {
+    return fold_each<T, Function>;
+  });
 }
 
 template <typename T>
@@ -336,20 +298,7 @@ FoldInto fold_into(ReduceOp op, Dtype compute) noexcept {
 }
 
 void write_neutral(ReduceOp op, Dtype compute, void* to) noexcept {
-  switch (compute) {
-    case Dtype::uint8:
-      return write_neutral_as<std::uint8_t>(op, to);
-    case Dtype::uint32:
-      return write_neutral_as<std::uint32_t>(op, to);
-    case Dtype::int32:
-      return write_neutral_as<std::int32_t>(op, to);
-    case Dtype::int64:
-      return write_neutral_as<std::int64_t>(op, to);
-    case Dtype::float32:
-      return write_neutral_as<float>(op, to);
-    default:
-      return write_neutral_as<double>(op, to);
-  }
+  for_number(compute, [&]<typename T>(std::type_identity<T>) { write_neutral_as<T>(op, to); });
 }
 
 }  // namespace strandline::array

@@ -26,9 +26,10 @@ void run_reduce(ReduceOp op, const Operand& in, const std::vector<std::size_t>& 
                 const Operand& out);
 /// Index of the first largest, or smallest, along an axis; a NaN counts as such. `out` is uint32.
 void run_arg_reduce(ReduceOp op, const Operand& in, std::size_t axis, const Operand& out);
-/// Over the last axis, of floats.
-void run_softmax(const Operand& in, const Operand& out);
-void run_log_sum_exp(const Operand& in, const Operand& out);
+/// Of floats, over `axes`, which hold elements: `out` has all axes of `in`, or those that stay. A
+/// softmax may be written where it is read.
+void run_softmax(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out);
+void run_log_sum_exp(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out);
 
 /// (…, m, k) × (…, k, n) → (…, m, n), row-major, one dtype; leading axes equal. `scratch` holds
 /// matmul_scratch_bytes.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "strandline/array/dtype.h"
 
@@ -71,6 +72,32 @@ enum class ReduceOp : std::uint8_t { sum, product, maximum, minimum };
 constexpr Dtype compute_dtype(Dtype dtype) noexcept {
   if (dtype == Dtype::float16 || dtype == Dtype::bfloat16) return Dtype::float32;
   return dtype == Dtype::bool_ ? Dtype::uint8 : dtype;
+}
+
+/// What `choose(std::type_identity<T>{})` gives for the C++ type T of a compute dtype.
+template <typename Choose>
+auto for_number(Dtype compute, const Choose& choose) noexcept {
+  switch (compute) {
+    case Dtype::uint8:
+      return choose(std::type_identity<std::uint8_t>{});
+    case Dtype::uint32:
+      return choose(std::type_identity<std::uint32_t>{});
+    case Dtype::int32:
+      return choose(std::type_identity<std::int32_t>{});
+    case Dtype::int64:
+      return choose(std::type_identity<std::int64_t>{});
+    case Dtype::float32:
+      return choose(std::type_identity<float>{});
+    default:
+      return choose(std::type_identity<double>{});
+  }
+}
+/// The same for the types of real numbers; null for the others.
+template <typename Choose>
+auto for_real(Dtype compute, const Choose& choose) noexcept {
+  if (compute == Dtype::float32) return choose(std::type_identity<float>{});
+  if (compute == Dtype::float64) return choose(std::type_identity<double>{});
+  return decltype(choose(std::type_identity<double>{})){nullptr};
 }
 
 using UnaryLoop = void (*)(const void* in, void* out, std::size_t count);

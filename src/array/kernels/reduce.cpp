@@ -2,6 +2,7 @@
 // Reductions. Where the elements that are folded together are adjacent, they are folded in lanes;
 // where adjacent elements go to different results, a whole row of results is folded at once.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,24 +15,29 @@ namespace strandline::array {
 namespace {
 
 /// The axes of a reduction, apart: those that stay, with the strides of `in` and `out`, and those
-/// that are folded.
+/// that are folded, with the strides of `out` and `in`: walked as `in` lies in memory.
 struct Apart {
   Merged<2> kept;
-  Merged<1> folded;
+  Merged<2> folded;
 };
 
+/// `out` has the axes that stay, and either all of the others or none.
 Apart split_axes(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+  const bool has_all = out.shape.size() == in.shape.size();
   Shape kept_shape;
   Shape folded_shape;
-  Strides kept_in;
-  Strides folded_in;
+  std::array<Strides, 2> kept;
+  std::array<Strides, 2> folded;
+  std::size_t out_axis = 0;
   for (std::size_t i = 0; i < in.shape.size(); ++i) {
     const bool is_folded = std::find(axes.begin(), axes.end(), i) != axes.end();
+    const std::int64_t to = is_folded && !has_all ? 0 : out.strides[out_axis++];
     (is_folded ? folded_shape : kept_shape).push_back(in.shape[i]);
-    (is_folded ? folded_in : kept_in).push_back(in.strides[i]);
+    (is_folded ? folded[1] : kept[0]).push_back(in.strides[i]);
+    (is_folded ? folded[0] : kept[1]).push_back(to);
   }
-  return {.kept = merge_axes<2>(kept_shape, {kept_in, out.strides}),
-          .folded = merge_axes<1>(folded_shape, {folded_in}, RowOrder::any)};
+  return {.kept = merge_axes<2>(kept_shape, kept),
+          .folded = merge_axes<2>(folded_shape, folded, RowOrder::any)};
 }
 
 class Reduction {
@@ -51,7 +57,7 @@ class Reduction {
 
   void run() {
     const std::size_t folded_axes = axes_.folded.shape.size();
-    const bool folds_adjacent = axes_.folded.strides[0][folded_axes - 1] == 1;
+    const bool folds_adjacent = axes_.folded.strides[1][folded_axes - 1] == 1;
     for_each_merged_row<2>(axes_.kept, [&](const auto& at, const Row<2>& row) {
       if (!folds_adjacent && row.strides[0] == 1 && row.count > 1) {
         fold_rows(at[0], at[1], row);
@@ -92,12 +98,12 @@ class Reduction {
   void fold_one(std::int64_t from, std::int64_t to) {
     alignas(8) std::byte total[8];
     std::copy_n(neutral_, item_, total);
-    for_each_merged_row<1>(axes_.folded, [&](const auto& at, const Row<1>& row) {
+    for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
       Chunk chunk;
       for (std::int64_t first = 0; first < row.count; first += kChunkStep) {
         const auto part = static_cast<std::size_t>(std::min(kChunkStep, row.count - first));
-        const std::int64_t start = from + at[0] + first * row.strides[0];
-        fold_(load(chunk, start, row.strides[0], part), total, part);
+        const std::int64_t start = from + at[1] + first * row.strides[1];
+        fold_(load(chunk, start, row.strides[1], part), total, part);
       }
     });
     store(total, to, 1, 1);
@@ -109,10 +115,10 @@ class Reduction {
       const auto part = static_cast<std::size_t>(std::min(kChunkStep, kept.count - first));
       Chunk totals;
       for (std::size_t i = 0; i < part; ++i) std::copy_n(neutral_, item_, totals.bytes + i * item_);
-      for_each_merged_row<1>(axes_.folded, [&](const auto& at, const Row<1>& row) {
+      for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
         Chunk chunk;
         for (std::int64_t i = 0; i < row.count; ++i) {
-          const std::int64_t start = from + at[0] + i * row.strides[0] + first;
+          const std::int64_t start = from + at[1] + i * row.strides[1] + first;
           fold_into_(load(chunk, start, 1, part), totals.bytes, part);
         }
       });
@@ -145,7 +151,7 @@ void fill_neutral(ReduceOp op, const Operand& out) {
   run_copy(one, out);
 }
 
-// -- along one axis -------------------------------------------------------------------------------
+// -- line by line ---------------------------------------------------------------------------------
 
 // The first element that equals `best`, which is among them; the first NaN when it is one.
 template <typename T>
@@ -172,78 +178,112 @@ std::uint32_t best_of(FoldLoop fold, const std::vector<T>& values) {
   return static_cast<std::uint32_t>(place_of(best, values));
 }
 
-/// Calls `visit(row number, values)` for each line along `axis`, its elements as T.
-template <typename T, typename Visit>
-void for_each_line(const Operand& in, std::size_t axis, Visit&& visit) {
-  Shape shape = in.shape;
-  Strides strides = in.strides;
-  const auto length = static_cast<std::size_t>(shape[axis]);
-  const std::int64_t stride = strides[axis];
-  shape.erase(axis);
-  strides.erase(axis);
-  const std::size_t item = dtype_size_bytes(in.dtype);
-  std::vector<T> values(length);
-  std::vector<std::byte> narrow(length * item);
-  std::int64_t line = 0;
-  for_each_row<1>(shape, {strides}, [&](const auto& at, const Row<1>& row) {
-    for (std::int64_t i = 0; i < row.count; ++i) {
-      const std::byte* from =
-          in.at + (at[0] + i * row.strides[0]) * static_cast<std::int64_t>(item);
-      gather(item, from, stride, narrow.data(), length);
-      cast_elements(in.dtype, narrow.data(), kDtypeOf<T>, values.data(), length);
-      visit(line++, values);
+/// What is folded together, one line after another, as adjacent elements of T.
+template <typename T>
+class Lines {
+ public:
+  Lines(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out)
+      : in_(in), out_(out), axes_(split_axes(in, axes, out)) {
+    std::size_t length = 1;
+    for (const std::int64_t extent : axes_.folded.shape) length *= static_cast<std::size_t>(extent);
+    values_.resize(length);
+    narrow_.resize(length * std::max(dtype_size_bytes(in.dtype), dtype_size_bytes(out.dtype)));
+  }
+
+  /// Calls `visit(values, to)` for each line; `to` is where its results begin.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for_each_merged_row<2>(axes_.kept, [&](const auto& at, const Row<2>& row) {
+      for (std::int64_t i = 0; i < row.count; ++i) {
+        load(at[0] + i * row.strides[0]);
+        visit(values_, place(out_, at[1] + i * row.strides[1]));
+      }
+    });
+  }
+
+  /// A result for each element of the line, along its axes.
+  void store(const std::vector<T>& results, std::byte* to) {
+    const std::size_t item = dtype_size_bytes(out_.dtype);
+    const bool is_same = out_.dtype == kDtypeOf<T>;
+    if (!is_same) {
+      cast_elements(kDtypeOf<T>, results.data(), out_.dtype, narrow_.data(), results.size());
     }
-  });
-}
+    const std::byte* next =
+        is_same ? reinterpret_cast<const std::byte*>(results.data()) : narrow_.data();
+    for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
+      const auto count = static_cast<std::size_t>(row.count);
+      scatter(item, next, to + at[0] * static_cast<std::int64_t>(item), row.strides[0], count);
+      next += count * item;
+    });
+  }
+
+ private:
+  static std::byte* place(const Operand& operand, std::int64_t at) {
+    return operand.at + at * static_cast<std::int64_t>(dtype_size_bytes(operand.dtype));
+  }
+
+  void load(std::int64_t from) {
+    const std::size_t item = dtype_size_bytes(in_.dtype);
+    const bool is_same = in_.dtype == kDtypeOf<T>;
+    std::byte* next = is_same ? reinterpret_cast<std::byte*>(values_.data()) : narrow_.data();
+    for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
+      const auto count = static_cast<std::size_t>(row.count);
+      gather(item, place(in_, from + at[1]), row.strides[1], next, count);
+      next += count * item;
+    });
+    if (is_same) return;
+    cast_elements(in_.dtype, narrow_.data(), kDtypeOf<T>, values_.data(), values_.size());
+  }
+
+  const Operand& in_;
+  const Operand& out_;
+  Apart axes_;
+  std::vector<T> values_;
+  std::vector<std::byte> narrow_;
+};
 
 template <typename T>
 void arg_reduce_as(ReduceOp op, const Operand& in, std::size_t axis, const Operand& out) {
-  auto* to = reinterpret_cast<std::uint32_t*>(out.at);
   const FoldLoop fold = fold_loop(op, kDtypeOf<T>);
-  for_each_line<T>(in, axis, [&](std::int64_t line, const std::vector<T>& values) {
-    to[line] = best_of(fold, values);
+  Lines<T>(in, {axis}, out).for_each([&](const std::vector<T>& values, std::byte* to) {
+    *reinterpret_cast<std::uint32_t*>(to) = best_of(fold, values);
   });
 }
 
+// Turns values into exponentials of their distance from the highest, which is returned: NaN where
+// one of them is.
 template <typename T>
-T exponentials(std::vector<T>& values, T& highest) {
-  highest = *std::max_element(values.begin(), values.end());
+T to_exponentials(std::vector<T>& values, T& total) {
+  T highest = *std::max_element(values.begin(), values.end());
   for (const T value : values) {
     if (value != value) highest = value;
   }
-  T total{0};
+  total = T{0};
   for (T& value : values) {
     value = std::exp(value - highest);
     total += value;
   }
-  return total;
+  return highest;
 }
 
 template <typename T>
-void softmax_as(const Operand& in, const Operand& out) {
-  const std::size_t item = dtype_size_bytes(out.dtype);
-  std::vector<T> results;
-  for_each_line<T>(in, in.shape.size() - 1, [&](std::int64_t line, const std::vector<T>& values) {
-    T highest{};
-    results = values;
-    const T total = exponentials(results, highest);
-    for (T& value : results) value /= total;
-    std::byte* const to = out.at + static_cast<std::size_t>(line) * results.size() * item;
-    cast_elements(kDtypeOf<T>, results.data(), out.dtype, to, results.size());
+void softmax_as(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+  Lines<T> lines(in, axes, out);
+  lines.for_each([&](std::vector<T>& values, std::byte* to) {
+    T total{};
+    to_exponentials(values, total);
+    for (T& value : values) value /= total;
+    lines.store(values, to);
   });
 }
 
 template <typename T>
-void log_sum_exp_as(const Operand& in, const Operand& out) {
-  const std::size_t item = dtype_size_bytes(out.dtype);
-  std::vector<T> results;
-  for_each_line<T>(in, in.shape.size() - 1, [&](std::int64_t line, const std::vector<T>& values) {
-    T highest{};
-    results = values;
-    const T total = exponentials(results, highest);
+void log_sum_exp_as(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+  Lines<T>(in, axes, out).for_each([&](std::vector<T>& values, std::byte* to) {
+    T total{};
+    const T highest = to_exponentials(values, total);
     const T result = std::isinf(highest) ? highest : highest + std::log(total);
-    cast_elements(kDtypeOf<T>, &result, out.dtype, out.at + static_cast<std::size_t>(line) * item,
-                  1);
+    cast_elements(kDtypeOf<T>, &result, out.dtype, to, 1);
   });
 }
 
@@ -272,12 +312,13 @@ void run_arg_reduce(ReduceOp op, const Operand& in, std::size_t axis, const Oper
   }
 }
 
-void run_softmax(const Operand& in, const Operand& out) {
-  in.dtype == Dtype::float64 ? softmax_as<double>(in, out) : softmax_as<float>(in, out);
+void run_softmax(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+  in.dtype == Dtype::float64 ? softmax_as<double>(in, axes, out) : softmax_as<float>(in, axes, out);
 }
 
-void run_log_sum_exp(const Operand& in, const Operand& out) {
-  in.dtype == Dtype::float64 ? log_sum_exp_as<double>(in, out) : log_sum_exp_as<float>(in, out);
+void run_log_sum_exp(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+  in.dtype == Dtype::float64 ? log_sum_exp_as<double>(in, axes, out)
+                             : log_sum_exp_as<float>(in, axes, out);
 }
 
 }  // namespace strandline::array

@@ -138,30 +138,15 @@ void loop(const void* from, void* to, std::size_t count) {
 }
 
 template <typename Function>
+constexpr auto kLoopOf =
+    []<typename T>(std::type_identity<T>) -> UnaryLoop { return loop<T, Function>; };
+template <typename Function>
 UnaryLoop of_any(Dtype compute) noexcept {
-  switch (compute) {
-    case Dtype::uint8:
-      return loop<std::uint8_t, Function>;
-    case Dtype::uint32:
-      return loop<std::uint32_t, Function>;
-    case Dtype::int32:
-      return loop<std::int32_t, Function>;
-    case Dtype::int64:
-      return loop<std::int64_t, Function>;
-    case Dtype::float32:
-      return loop<float, Function>;
-    case Dtype::float64:
-      return loop<double, Function>;
-    default:
-      return nullptr;
-  }
+  return for_number(compute, kLoopOf<Function>);
 }
-
 template <typename Function>
 UnaryLoop of_floats(Dtype compute) noexcept {
-  if (compute == Dtype::float32) return loop<float, Function>;
-  if (compute == Dtype::float64) return loop<double, Function>;
-  return nullptr;
+  return for_real(compute, kLoopOf<Function>);
 }
 
 }  // namespace

@@ -232,7 +232,7 @@ def ones_like(a: Array) -> Array:
 def arange(
     start: object, stop: object | None = ..., step: object = ..., dtype: object | None = ...
 ) -> Array:
-    """start, start + step, … before stop; with one argument from 0 to it."""
+    """start, start + step, … before stop; with one argument from 0 to it. int32 of integers that fit, int64 of larger ones, float32 of floats."""
 
 def eye(n: int, m: int | None = ..., k: int = ..., dtype: object | None = ...) -> Array:
     """Ones on the k-th diagonal of n rows and m columns."""
