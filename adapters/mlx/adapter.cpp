@@ -37,6 +37,10 @@ class MlxAdapter final : public record::Adapter, public alloc::Framework {
     g_attached.value.store(true, std::memory_order_relaxed);
   }
 
+  bool is_attached() const noexcept override {
+    return g_attached.value.load(std::memory_order_relaxed);
+  }
+
   std::vector<std::pair<std::string, std::uint64_t>> hook_calls() const override {
     std::vector<std::pair<std::string, std::uint64_t>> calls;
     for (std::size_t i = 0; i < kHookCount; ++i) {

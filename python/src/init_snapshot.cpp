@@ -65,6 +65,7 @@ snapshot::PeakReport report(const Snapshot& snapshot, std::string program,
                         .seconds = seconds,
                         .children = started_children + snapshot.counters.forks};
   for (const record::Adapter* adapter : record::adapters()) {
+    if (!adapter->is_attached()) continue;
     if (!run.framework.empty()) run.framework += ", ";
     run.framework += adapter->name();
     run.framework += ' ';

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading the adapter, and everything that can keep it from recording: said, never silent."""
 
+import json
 import os
 import pathlib
 import re
@@ -164,3 +165,18 @@ def test_wrong_arguments_of_label_are_python_errors(call):
     done = _python(f"import strandline.mlx as m, mlx.core\nm.{call}")
     assert done.returncode == 1
     assert "[label] name; got" in done.stderr
+
+
+def test_a_report_names_the_framework_only_when_the_program_loaded_it(tmp_path):
+    program, report = tmp_path / "program.py", tmp_path / "report.json"
+    texts = {"import strandline.array as sa": None, "import mlx.core": "mlx "}
+    for text, expected in texts.items():
+        program.write_text(text)
+        done = subprocess.run(
+            [sys.executable, "-m", "strandline", "run", "-o", str(tmp_path / "s.pickle"),
+             "--json", str(report), str(program)],
+            capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        framework = json.loads(report.read_text())["run"]["framework"]
+        assert framework is None if expected is None else framework.startswith(expected)

@@ -23,6 +23,8 @@ class STRANDLINE_API Adapter {
   /// Begins to record the framework, which is loaded by now and whose hooks have been probed.
   /// Throws DeviceError with what to do.
   virtual void attach() = 0;
+  /// Whether the program has loaded the framework, and it is recorded.
+  virtual bool is_attached() const noexcept = 0;
   /// Calls each hook has seen so far, by the hook's name; a probe call must raise them.
   virtual std::vector<std::pair<std::string, std::uint64_t>> hook_calls() const = 0;
   /// Bytes the framework counts as active that no block stands for.
