@@ -180,8 +180,8 @@ void Gather::eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) {
   picks.dense = encoder.read(inputs[0]);
   for (std::size_t i = 1; i < inputs.size(); ++i) picks.indices.push_back(encoder.read(inputs[i]));
   picks.picked = encoder.write(outputs[0]);
-  encoder.run([picks = std::move(picks)] {
-    for_each_pick("gather", picks,
+  encoder.run([picks = std::move(picks), function = function_] {
+    for_each_pick(function, picks,
                   [](const Operand& from, const Operand& to) { run_copy(from, to); });
   });
 }

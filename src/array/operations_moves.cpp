@@ -126,13 +126,19 @@ Picked pick(const char* function, const Array& a, const std::vector<Array>& indi
   return picked;
 }
 
+Array gathered(const char* function, const Array& a, const std::vector<Array>& indices,
+               const std::vector<int>& axes) {
+  Picked picked = pick(function, a, indices, axes);
+  std::vector<Array> inputs = {a};
+  inputs.insert(inputs.end(), picked.indices.begin(), picked.indices.end());
+  return make_node<Gather>(picked.shape, a.dtype(), std::move(inputs), function,
+                           std::move(picked.axes));
+}
+
 }  // namespace
 
 Array gather(const Array& a, const std::vector<Array>& indices, const std::vector<int>& axes) {
-  Picked picked = pick("gather", a, indices, axes);
-  std::vector<Array> inputs = {a};
-  inputs.insert(inputs.end(), picked.indices.begin(), picked.indices.end());
-  return make_node<Gather>(picked.shape, a.dtype(), std::move(inputs), std::move(picked.axes));
+  return gathered("gather", a, indices, axes);
 }
 
 Array scatter_add(const Array& a, const std::vector<Array>& indices, const Array& updates,
@@ -147,7 +153,7 @@ Array scatter_add(const Array& a, const std::vector<Array>& indices, const Array
 Array take(const Array& a, const Array& indices, std::optional<int> axis) {
   if (!axis) return take(flatten(a), indices, 0);
   const std::size_t along = normal_axis("take", *axis, a.ndim());
-  const Array picked = gather(a, {indices}, {static_cast<int>(along)});
+  const Array picked = gathered("take", a, {indices}, {static_cast<int>(along)});
   // The axes of the indices move from the front to where the axis was.
   std::vector<std::size_t> order;
   const std::size_t added = indices.ndim();

@@ -155,11 +155,13 @@ class Pad final : public Primitive {
 /// Inputs (a, indices…), one for each of the axes.
 class Gather final : public Primitive {
  public:
-  Gather(Stream stream, std::vector<std::size_t> axes)
-      : Primitive(std::move(stream)), axes_(std::move(axes)) {}
+  /// `function` is named by errors.
+  Gather(Stream stream, const char* function, std::vector<std::size_t> axes)
+      : Primitive(std::move(stream)), function_(function), axes_(std::move(axes)) {}
   STRANDLINE_PRIMITIVE_BODY;
 
  private:
+  const char* function_;
   std::vector<std::size_t> axes_;
 };
 

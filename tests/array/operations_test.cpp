@@ -117,12 +117,12 @@ TEST(Gather, RefusesIndicesOutsideWhenItRuns) {
   const Array grid = zeros({4, 3});
   const std::vector<std::pair<Array, std::string>> refused = {
       {take(x, Array({0, 3})),
-       "[gather] index at (1,) along axis 0; got 3, expected -3 to 2: the "
+       "[take] index at (1,) along axis 0; got 3, expected -3 to 2: the "
        "axis has 3 elements (found by Gather on stream "},
       {gather(grid, {Array({0, 0, 0}), Array({0, 1, -4})}, {0, 1}),
        "[gather] index at (2,) along axis 1; got -4, expected -3 to 2"},
       {take(grid, reshape(Array({0, 0, 0, 9}), {2, 2}), 0),
-       "[gather] index at (1, 1) along axis 0; got 9, expected -4 to 3"},
+       "[take] index at (1, 1) along axis 0; got 9, expected -4 to 3"},
       {take(zeros({0}), Array({0})), "got 0, expected none: the axis has no elements"},
       {scatter_add(x, {Array({5})}, ones({1}), {0}), "[scatter_add] index at (0,) along axis 0"}};
   for (const auto& [outside, message] : refused) {

@@ -60,7 +60,8 @@ struct Remainder {
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
       const T rest = std::fmod(a, b);
-      return rest != T{0} && (rest < T{0}) != (b < T{0}) ? rest + b : rest;
+      if (rest == T{0}) return std::copysign(rest, b);
+      return (rest < T{0}) != (b < T{0}) ? rest + b : rest;
     } else {
       if (b == T{0}) return T{0};
       if constexpr (std::is_signed_v<T>) {
