@@ -254,15 +254,11 @@ void arg_reduce_as(ReduceOp op, const Operand& in, std::size_t axis, const Opera
 // one of them is.
 template <typename T>
 T to_exponentials(std::vector<T>& values, T& total) {
-  T highest = *std::max_element(values.begin(), values.end());
-  for (const T value : values) {
-    if (value != value) highest = value;
-  }
+  T highest = values[0];
+  fold_loop(ReduceOp::maximum, kDtypeOf<T>)(values.data(), &highest, values.size());
+  for (T& value : values) value = std::exp(value - highest);
   total = T{0};
-  for (T& value : values) {
-    value = std::exp(value - highest);
-    total += value;
-  }
+  fold_loop(ReduceOp::sum, kDtypeOf<T>)(values.data(), &total, values.size());
   return highest;
 }
 
