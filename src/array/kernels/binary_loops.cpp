@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integers wrap; division of integers by 0 gives 0; NaN passes through maximum and minimum.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -216,14 +217,18 @@ FoldInto fold_each_of(Dtype compute) noexcept {
 }
 
 template <typename T>
-void write_neutral_as(ReduceOp op, void* to) noexcept {
+T neutral_of(ReduceOp op) noexcept {
   using Limits = std::numeric_limits<T>;
-  T& value = *static_cast<T*>(to);
-  if (op == ReduceOp::sum) value = T{0};
-  if (op == ReduceOp::product) value = T{1};
-  if (op == ReduceOp::maximum)
-    value = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  if (op == ReduceOp::minimum) value = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  switch (op) {
+    case ReduceOp::sum:
+      return T{0};
+    case ReduceOp::product:
+      return T{1};
+    case ReduceOp::maximum:
+      return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    default:
+      return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  }
 }
 
 }  // namespace
@@ -298,8 +303,10 @@ FoldInto fold_into(ReduceOp op, Dtype compute) noexcept {
   return nullptr;
 }
 
-void write_neutral(ReduceOp op, Dtype compute, void* to) noexcept {
-  for_number(compute, [&]<typename T>(std::type_identity<T>) { write_neutral_as<T>(op, to); });
+void write_neutral(ReduceOp op, Dtype compute, void* to, std::size_t count) noexcept {
+  for_number(compute, [&]<typename T>(std::type_identity<T>) {
+    std::fill_n(static_cast<T*>(to), count, neutral_of<T>(op));
+  });
 }
 
 }  // namespace strandline::array

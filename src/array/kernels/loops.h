@@ -113,7 +113,7 @@ UnaryLoop unary_loop(UnaryOp op, Dtype compute) noexcept;
 BinaryLoop binary_loop(BinaryOp op, Dtype compute) noexcept;
 FoldLoop fold_loop(ReduceOp op, Dtype compute) noexcept;
 FoldInto fold_into(ReduceOp op, Dtype compute) noexcept;
-/// What a fold starts from, written as one element of the compute dtype.
-void write_neutral(ReduceOp op, Dtype compute, void* to) noexcept;
+/// What a fold starts from, written as elements of the compute dtype.
+void write_neutral(ReduceOp op, Dtype compute, void* to, std::size_t count) noexcept;
 
 }  // namespace strandline::array

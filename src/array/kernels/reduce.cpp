@@ -23,21 +23,26 @@ class Reduction {
         in_bytes_(dtype_size_bytes(in.dtype)),
         item_(dtype_size_bytes(compute_)),
         out_bytes_(dtype_size_bytes(out.dtype)),
+        op_(op),
         fold_(fold_loop(op, compute_)),
-        fold_into_(fold_into(op, compute_)) {
-    write_neutral(op, compute_, neutral_);
-  }
+        fold_into_(fold_into(op, compute_)) {}
 
   void run() {
     const std::size_t folded_axes = axes_.folded.shape.size();
     const bool folds_adjacent = axes_.folded.strides[1][folded_axes - 1] == 1;
     for_each_merged_row<2>(axes_.kept, [&](const auto& at, const Row<2>& row) {
-      if (!folds_adjacent && row.strides[0] == 1 && row.count > 1) {
-        fold_rows(at[0], at[1], row);
-      } else {
-        for (std::int64_t i = 0; i < row.count; ++i) {
-          fold_one(at[0] + i * row.strides[0], at[1] + i * row.strides[1]);
+      const bool folds_rows = !folds_adjacent && row.strides[0] == 1 && row.count > 1;
+      Chunk totals;
+      for (std::int64_t first = 0; first < row.count; first += kChunkStep) {
+        const auto count = static_cast<std::size_t>(std::min(kChunkStep, row.count - first));
+        const std::int64_t from = at[0] + first * row.strides[0];
+        write_neutral(op_, compute_, totals.bytes, count);
+        if (folds_rows) {
+          fold_rows(from, totals, count);
+        } else {
+          fold_lines(from, row.strides[0], totals, count);
         }
+        store(totals, at[1] + first * row.strides[1], row.strides[1], count);
       }
     });
   }
@@ -61,16 +66,25 @@ class Reduction {
     return chunk.bytes;
   }
 
-  void store(const std::byte* totals, std::int64_t at, std::int64_t stride, std::size_t count) {
+  void store(const Chunk& totals, std::int64_t at, std::int64_t stride, std::size_t count) {
     std::byte* const to = out_.at + at * static_cast<std::int64_t>(out_bytes_);
+    if (out_.dtype == compute_) {
+      scatter(out_bytes_, totals.bytes, to, stride, count);
+      return;
+    }
     Chunk converted;
-    cast_elements(compute_, totals, out_.dtype, converted.bytes, count);
+    cast_elements(compute_, totals.bytes, out_.dtype, converted.bytes, count);
     scatter(out_bytes_, converted.bytes, to, stride, count);
   }
 
-  void fold_one(std::int64_t from, std::int64_t to) {
-    alignas(8) std::byte total[8];
-    std::copy_n(neutral_, item_, total);
+  // A line for each result.
+  void fold_lines(std::int64_t from, std::int64_t stride, Chunk& totals, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      fold_line(from + static_cast<std::int64_t>(i) * stride, totals.bytes + i * item_);
+    }
+  }
+
+  void fold_line(std::int64_t from, std::byte* total) {
     for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
       Chunk chunk;
       for (std::int64_t first = 0; first < row.count; first += kChunkStep) {
@@ -79,24 +93,17 @@ class Reduction {
         fold_(load(chunk, start, row.strides[1], part), total, part);
       }
     });
-    store(total, to, 1, 1);
   }
 
-  // Adjacent elements of the row belong to different results.
-  void fold_rows(std::int64_t from, std::int64_t to, const Row<2>& kept) {
-    for (std::int64_t first = 0; first < kept.count; first += kChunkStep) {
-      const auto part = static_cast<std::size_t>(std::min(kChunkStep, kept.count - first));
-      Chunk totals;
-      for (std::size_t i = 0; i < part; ++i) std::copy_n(neutral_, item_, totals.bytes + i * item_);
-      for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
-        Chunk chunk;
-        for (std::int64_t i = 0; i < row.count; ++i) {
-          const std::int64_t start = from + at[1] + i * row.strides[1] + first;
-          fold_into_(load(chunk, start, 1, part), totals.bytes, part);
-        }
-      });
-      store(totals.bytes, to + first * kept.strides[1], kept.strides[1], part);
-    }
+  // Adjacent elements belong to different results: rows of them are folded into a row of totals.
+  void fold_rows(std::int64_t from, Chunk& totals, std::size_t count) {
+    for_each_merged_row<2>(axes_.folded, [&](const auto& at, const Row<2>& row) {
+      Chunk chunk;
+      for (std::int64_t i = 0; i < row.count; ++i) {
+        const std::int64_t start = from + at[1] + i * row.strides[1];
+        fold_into_(load(chunk, start, 1, count), totals.bytes, count);
+      }
+    });
   }
 
   const Operand& in_;
@@ -106,15 +113,15 @@ class Reduction {
   std::size_t in_bytes_;
   std::size_t item_;
   std::size_t out_bytes_;
+  ReduceOp op_;
   FoldLoop fold_;
   FoldInto fold_into_;
-  alignas(8) std::byte neutral_[8] = {};
 };
 
 void fill_neutral(ReduceOp op, const Operand& out) {
   const Dtype compute = compute_dtype(out.dtype);
   alignas(8) std::byte value[8];
-  write_neutral(op, compute, value);
+  write_neutral(op, compute, value, 1);
   const Operand one{.at = value,
                     .shape = out.shape,
                     .strides = Strides(out.shape.size(), 0),
