@@ -5,99 +5,14 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "array/cast.h"
-#include "array/iterate.h"
 #include "array/kernels/chunk.h"
 #include "array/kernels/kernels.h"
 #include "array/primitives.h"
 #include "array/threefry.h"
-#include "strandline/core/error.h"
 
 namespace strandline::array {
 namespace {
-
-/// The parts of a gather or scatter: `dense` is indexed along `axes`, `picked` has the shape of
-/// the indices first, then that of the other axes.
-struct Picks {
-  Operand dense;
-  Operand picked;
-  std::vector<Operand> indices;
-  std::vector<std::size_t> axes;
-};
-
-std::int64_t number_at(const Operand& indices, std::int64_t at) {
-  std::int64_t index = 0;
-  cast_elements(indices.dtype,
-                indices.at + at * static_cast<std::int64_t>(dtype_size_bytes(indices.dtype)),
-                Dtype::int64, &index, 1);
-  return index;
-}
-
-[[noreturn]] void throw_outside(const char* function, std::int64_t index, const Extents& position,
-                                std::size_t axis, std::int64_t extent) {
-  throw OutOfRange(error_message(
-      function, fmt::format("index at {} along axis {}", shape_text(position), axis),
-      std::to_string(index),
-      extent == 0
-          ? std::string("none: the axis has no elements")
-          : fmt::format("{} to {}: the axis has {} elements", -extent, extent - 1, extent)));
-}
-
-/// Calls `move(part of dense, part of picked)` for each tuple of indices, in their order.
-template <typename Move>
-void for_each_pick(const char* function, const Picks& picks, Move&& move) {
-  const Shape& index_shape = picks.indices[0].shape;
-  Operand whole = picks.dense;
-  std::vector<std::int64_t> strides;
-  std::vector<std::int64_t> extents;
-  for (const std::size_t axis : picks.axes) {
-    strides.push_back(whole.strides[axis]);
-    extents.push_back(whole.shape[axis]);
-  }
-  // The other axes of dense; those of picked come last.
-  Operand part = whole;
-  part.shape = Shape{};
-  part.strides = Strides{};
-  for (std::size_t i = 0; i < whole.shape.size(); ++i) {
-    if (std::find(picks.axes.begin(), picks.axes.end(), i) != picks.axes.end()) continue;
-    part.shape.push_back(whole.shape[i]);
-    part.strides.push_back(whole.strides[i]);
-  }
-  Operand target = picks.picked;
-  target.shape = part.shape;
-  target.strides = Strides(picks.picked.strides.span().subspan(index_shape.size()));
-  Strides outer(picks.picked.strides.span().first(index_shape.size()));
-  const auto item = static_cast<std::int64_t>(dtype_size_bytes(whole.dtype));
-  // Walked one after another: later additions to a place come after earlier ones.
-  std::vector<Strides> walked;
-  walked.reserve(picks.indices.size());
-  for (const Operand& one : picks.indices) walked.push_back(one.strides);
-  Extents at(index_shape.size(), 0);
-  std::uint64_t left = picks.indices[0].size;
-  for (; left > 0; --left) {
-    std::int64_t from = 0;
-    for (std::size_t k = 0; k < picks.indices.size(); ++k) {
-      std::int64_t place = 0;
-      for (std::size_t i = 0; i < at.size(); ++i) place += at[i] * walked[k][i];
-      const std::int64_t index = number_at(picks.indices[k], place);
-      if (index < -extents[k] || index >= extents[k]) {
-        throw_outside(function, index, at, picks.axes[k], extents[k]);
-      }
-      from += (index < 0 ? index + extents[k] : index) * strides[k];
-    }
-    std::int64_t to = 0;
-    for (std::size_t i = 0; i < at.size(); ++i) to += at[i] * outer[i];
-    part.at = whole.at + from * item;
-    target.at = picks.picked.at + to * item;
-    move(part, target);
-    for (std::size_t axis = at.size(); axis-- > 0;) {
-      if (++at[axis] < index_shape[axis]) break;
-      at[axis] = 0;
-    }
-  }
-}
 
 double range_element(double start, double step, std::uint64_t i) {
   return start + static_cast<double>(i) * step;
@@ -175,15 +90,11 @@ std::string_view Gather::name() const noexcept {
 void Gather::eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) {
   encoder.allocate(outputs[0]);
   if (outputs[0].size() == 0) return;
-  Picks picks;
-  picks.axes = axes_;
+  Picks picks{.function = function_, .axes = axes_};
   picks.dense = encoder.read(inputs[0]);
   for (std::size_t i = 1; i < inputs.size(); ++i) picks.indices.push_back(encoder.read(inputs[i]));
   picks.picked = encoder.write(outputs[0]);
-  encoder.run([picks = std::move(picks), function = function_] {
-    for_each_pick(function, picks,
-                  [](const Operand& from, const Operand& to) { run_copy(from, to); });
-  });
+  encoder.run([picks = std::move(picks)] { run_gather(picks); });
 }
 
 std::string_view ScatterAdd::name() const noexcept {
@@ -195,15 +106,13 @@ void ScatterAdd::eval(const Arrays& inputs, Arrays& outputs, Encoder& encoder) {
   if (!is_in_place) encoder.allocate(outputs[0]);
   if (outputs[0].size() == 0) return;
   const Operand before = encoder.read(inputs[0]);
-  Picks picks;
-  picks.axes = axes_;
+  Picks picks{.function = "scatter_add", .axes = axes_};
   picks.picked = encoder.read(inputs[1]);
   for (std::size_t i = 2; i < inputs.size(); ++i) picks.indices.push_back(encoder.read(inputs[i]));
   picks.dense = encoder.write(outputs[0]);
   encoder.run([picks = std::move(picks), before, is_in_place] {
     if (!is_in_place) run_copy(before, picks.dense);
-    for_each_pick("scatter_add", picks,
-                  [](const Operand& to, const Operand& from) { run_add_to(from, to); });
+    run_scatter_add(picks);
   });
 }
 

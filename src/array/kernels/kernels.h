@@ -31,6 +31,20 @@ void run_arg_reduce(ReduceOp op, const Operand& in, std::size_t axis, const Oper
 void run_softmax(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out);
 void run_log_sum_exp(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out);
 
+/// `dense` is indexed along `axes`, by one of `indices` each, all of one shape; `picked` has that
+/// shape first, then the other axes of `dense`. `function` is named where an index is outside.
+struct Picks {
+  const char* function = "";
+  std::vector<std::size_t> axes;
+  Operand dense{};
+  Operand picked{};
+  std::vector<Operand> indices{};
+};
+/// picked = dense[indices]. OutOfRange for an index outside its axis.
+void run_gather(const Picks& picks);
+/// dense[indices] += picked, one after another where indices repeat. OutOfRange likewise.
+void run_scatter_add(const Picks& picks);
+
 /// (…, m, k) × (…, k, n) → (…, m, n), row-major, one dtype; leading axes equal. `scratch` holds
 /// matmul_scratch_bytes.
 void run_matmul(const Operand& a, const Operand& b, const Operand& out, std::byte* scratch);
