@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process of the measurement: `worker.py CONFIG BATCHES`, JSON on standard output.
 
-CONFIG is "mlx", "off" (our arrays, recorder off) or "on". Each batch times every case once.
+CONFIG is "mlx", "off" (our arrays, recorder off) or "on". Each batch times every case once, and,
+with the recorder off, every kernel of kernels.py.
 """
 
 import json
 import sys
 import time
+
+import kernels
 
 CONFIG, BATCHES = sys.argv[1], int(sys.argv[2])
 OPERATIONS = 20  # a call
@@ -68,6 +71,13 @@ def nanoseconds(function, size, way):
     return (time.perf_counter_ns() - start) / repetitions / OPERATIONS
 
 
+def microseconds(operation):
+    """One evaluation of one operation on large arrays."""
+    start = time.perf_counter_ns()
+    xp.eval(operation())
+    return (time.perf_counter_ns() - start) / 1e3
+
+
 def check():
     for name, function in FUNCTIONS.items():
         for a, b in OPERANDS.values():
@@ -83,6 +93,7 @@ def main():
     xp.eval(OPERANDS["small"], OPERANDS["large"])
     check()
     times = {}
+    large = {} if CONFIG == "on" else kernels.operations(xp)
     for batch in range(BATCHES + 1):
         for name, function in FUNCTIONS.items():
             for size in SIDES:
@@ -90,6 +101,11 @@ def main():
                     took = nanoseconds(function, size, way)
                     if batch > 0:  # the first warms up
                         times.setdefault(f"{size}/{way}/{name}", []).append(took)
+        for name, operation in large.items():
+            for _ in range(5):
+                took = microseconds(operation)
+                if batch > 0:
+                    times.setdefault(f"kernel/{name}", []).append(took)
     print(json.dumps(times))
 
 
