@@ -1,143 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of arrays to others, and of others to arrays, by the buffer protocol (PEP 3118) and by
-// DLPack. NumPy and memoryview see an array's bytes; an array lies over a buffer's bytes where the
-// device can wrap them. An exporter is kept as long as the memory is used; it is let go by the next
-// thread that holds the interpreter lock and makes or exports an array, since memory is given back
-// on threads of the device, which must not wait for that lock.
+// Arrays as memory for others: the buffer protocol (PEP 3118), DLPack, and NumPy's __array__. What
+// is exported keeps the array's memory, also when the Python object goes on to another value
+// (x += 1): it holds an array of its own.
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <mutex>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include <nanobind/ndarray.h>
-
 #include "array_values.h"
+#include "foreign_memory.h"
+#include "foreign_tensors.h"
 #include "strandline/array/descriptor.h"
+#include "strandline/array/operations.h"
 #include "strandline/core/error.h"
 
 namespace strandline::python {
 
 using array::Array;
 using array::Dtype;
-using array::Shape;
 
 namespace {
 
 /// The format characters of struct, native sizes.
-struct Format {
-  const char* text;
-  Dtype dtype;
-};
-constexpr std::array kFormats = {
-    Format{"?", Dtype::bool_},   Format{"B", Dtype::uint8},   Format{"I", Dtype::uint32},
-    Format{"i", Dtype::int32},   Format{"l", Dtype::int64},   Format{"q", Dtype::int64},
-    Format{"e", Dtype::float16}, Format{"f", Dtype::float32}, Format{"d", Dtype::float64}};
-static_assert(sizeof(long) == 8);
-
 const char* format_of(Dtype dtype) noexcept {
-  const auto* found = std::ranges::find(kFormats, dtype, &Format::dtype);
-  return found == kFormats.end() ? nullptr : found->text;
-}
-
-Dtype dtype_of_format(const Py_buffer& view) {
-  std::string_view text = view.format == nullptr ? "B" : view.format;
-  const bool is_little = std::endian::native == std::endian::little;
-  if (!text.empty() && (text[0] == '@' || text[0] == '=' || text[0] == (is_little ? '<' : '>'))) {
-    text.remove_prefix(1);
-  }
-  for (const Format& format : kFormats) {
-    if (text == format.text &&
-        view.itemsize == static_cast<Py_ssize_t>(array::dtype_size_bytes(format.dtype))) {
-      return format.dtype;
-    }
-  }
-  throw TypeMismatch(error_message("array", "buffer",
-                                   "items of format '" + std::string(view.format) + "'",
-                                   "bool, uint8, uint32, int32, int64, float16, float32 or "
-                                   "float64 in this machine's byte order"));
-}
-
-using AnyNdarray = nb::ndarray<nb::ro, nb::device::cpu>;
-
-struct Released {
-  std::mutex mutex;
-  std::vector<Py_buffer*> views;
-  std::vector<AnyNdarray*> tensors;
-};
-Released& released() {
-  static Released& instance = *new Released;
-  return instance;
-}
-
-/// A view of a buffer, let go at the end of the scope.
-class ScopedView {
- public:
-  explicit ScopedView(nb::handle value, int flags) {
-    if (PyObject_GetBuffer(value.ptr(), &view_, flags) != 0) throw nb::python_error();
-  }
-  ~ScopedView() { PyBuffer_Release(&view_); }
-  ScopedView(const ScopedView&) = delete;
-  ScopedView& operator=(const ScopedView&) = delete;
-  Py_buffer& operator*() noexcept { return view_; }
-
- private:
-  Py_buffer view_{};
-};
-
-Shape shape_of_view(const Py_buffer& view) {
-  Shape shape;
-  for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
-  return shape;
-}
-
-Array copied(nb::handle value, std::optional<Dtype> wanted) {
-  ScopedView held(value, PyBUF_FULL_RO);
-  Py_buffer& view = *held;
-  const Dtype dtype = dtype_of_format(view);
-  const Shape shape = shape_of_view(view);
-  if (PyBuffer_IsContiguous(&view, 'C') != 0) {
-    return Array::converted(view.buf, dtype, shape, wanted.value_or(dtype));
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(view.len));
-  if (PyBuffer_ToContiguous(bytes.data(), &view, view.len, 'C') != 0) throw nb::python_error();
-  return Array::converted(bytes.data(), dtype, shape, wanted.value_or(dtype));
-}
-
-void check_buffer(nb::handle value) {
-  if (PyObject_CheckBuffer(value.ptr()) != 0) return;
-  throw TypeMismatch(error_message(
-      "array", "value", "an object of type " + nb::cast<std::string>(value.type().attr("__name__")),
-      "a number, a nested list or a buffer"));
-}
-
-// Keeps the exporter's view until the memory is used no more.
-Array over(nb::handle value) {
-  auto view = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(value.ptr(), view.get(), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
-    throw nb::python_error();
-  }
-  Py_buffer* const kept = view.release();
-  try {
-    const Dtype dtype = dtype_of_format(*kept);
-    return Array::wrap(kept->buf, shape_of_view(*kept), dtype, [kept](void*) {
-      Released& all = released();
-      const std::lock_guard guard(all.mutex);
-      all.views.push_back(kept);
-    });
-  } catch (...) {
-    PyBuffer_Release(kept);
-    delete kept;
-    throw;
+  static_assert(sizeof(long) == 8);
+  switch (dtype) {
+    case Dtype::bool_:
+      return "?";
+    case Dtype::uint8:
+      return "B";
+    case Dtype::uint32:
+      return "I";
+    case Dtype::int32:
+      return "i";
+    case Dtype::int64:
+      return "l";
+    case Dtype::float16:
+      return "e";
+    case Dtype::float32:
+      return "f";
+    case Dtype::float64:
+      return "d";
+    default:
+      return nullptr;
   }
 }
 
-bool is_contiguous(nb::handle value) {
-  ScopedView held(value, PyBUF_FULL_RO);
-  return PyBuffer_IsContiguous(&*held, 'C') != 0;
-}
-
-// -- arrays as buffers ----------------------------------------------------------------------------
+constexpr const char* kNoBfloat16 =
+    "[Array] dtype; got bfloat16, expected one that buffers and NumPy have: use "
+    "astype(float32), or install ml_dtypes for NumPy";
 
 /// Shape and strides of one exported view.
 struct Exported {
@@ -146,11 +58,16 @@ struct Exported {
   Array kept;
 };
 
+// Where the values lie, for readers and never null; waits for them.
+std::byte* evaluated_bytes(const Array& array) {
+  static std::byte nothing{};
+  const ReleasedForWait released_lock;
+  auto* const at = static_cast<std::byte*>(const_cast<void*>(array.read_data(array.dtype())));
+  return at == nullptr ? &nothing : at;
+}
+
 void fill_view(const Array& array, Py_buffer& view) {
-  {
-    const ReleasedForWait released_lock;
-    (void)array.read_data(array.dtype());
-  }
+  view.buf = evaluated_bytes(array);
   const array::Descriptor& node = array.descriptor();
   const auto item = static_cast<Py_ssize_t>(array::dtype_size_bytes(node.dtype));
   auto exported = std::make_unique<Exported>(Exported{{}, {}, array});
@@ -158,9 +75,6 @@ void fill_view(const Array& array, Py_buffer& view) {
     exported->shape.push_back(node.shape[i]);
     exported->strides.push_back(node.strides[i] * item);
   }
-  static std::byte nothing{};
-  auto* at = static_cast<std::byte*>(const_cast<void*>(array.read_data(node.dtype)));
-  view.buf = at == nullptr ? &nothing : at;
   view.len = static_cast<Py_ssize_t>(node.nbytes());
   view.itemsize = item;
   view.readonly = 1;
@@ -175,15 +89,14 @@ void fill_view(const Array& array, Py_buffer& view) {
 int get_array_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   view->obj = nullptr;
   try {
-    const Array& array = nb::cast<const Array&>(nb::handle(self));
+    const Array array = nb::cast<const Array&>(nb::handle(self));
     drop_released_owners();
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
       PyErr_SetString(PyExc_BufferError, "[Array] memory; got a wish to write, expected reading");
       return -1;
     }
     if (format_of(array.dtype()) == nullptr) {
-      PyErr_SetString(PyExc_BufferError,
-                      "[Array] dtype; got bfloat16, expected one that buffers know: use astype");
+      PyErr_SetString(PyExc_BufferError, kNoBfloat16);
       return -1;
     }
     fill_view(array, *view);
@@ -218,115 +131,163 @@ PyType_Slot g_array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_arr
 
 namespace {
 
-nb::dlpack::dtype tensor_dtype(Dtype dtype) {
-  using Code = nb::dlpack::dtype_code;
-  Code code = Code::Float;
-  if (dtype == Dtype::bool_) code = Code::Bool;
-  if (dtype == Dtype::bfloat16) code = Code::Bfloat;
-  if (dtype == Dtype::int32 || dtype == Dtype::int64) code = Code::Int;
-  if (dtype == Dtype::uint8 || dtype == Dtype::uint32) code = Code::UInt;
-  return {static_cast<std::uint8_t>(code),
-          static_cast<std::uint8_t>(array::dtype_size_bytes(dtype) * 8), 1};
+/// What an exported tensor points to; needs no lock of the interpreter to be destroyed.
+template <typename Managed>
+struct ExportedTensor {
+  explicit ExportedTensor(const Array& array) : kept(array) {
+    std::byte* const at = evaluated_bytes(kept);  // before its strides are asked for
+    const array::Descriptor& node = kept.descriptor();
+    shape.assign(node.shape.begin(), node.shape.end());
+    strides.assign(node.strides.begin(), node.strides.end());
+    managed.tensor = {.data = at,
+                      .device = {nb::device::cpu::value, 0},
+                      .ndim = static_cast<std::int32_t>(shape.size()),
+                      .dtype = tensor_dtype(node.dtype),
+                      .shape = shape.data(),
+                      .strides = strides.data(),
+                      .byte_offset = 0};
+    managed.context = this;
+    managed.deleter = [](Managed* done) { delete static_cast<ExportedTensor*>(done->context); };
+  }
+
+  Array kept;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  Managed managed;
+};
+
+template <typename Managed>
+nb::object capsule_of(const Array& array, const char* name, std::uint64_t flags) {
+  auto exported = std::make_unique<ExportedTensor<Managed>>(array);
+  if constexpr (std::is_same_v<Managed, VersionedTensor>) exported->managed.flags = flags;
+  // Consumers rename the capsule and call the deleter themselves.
+  const PyCapsule_Destructor unused = [](PyObject* capsule) {
+    const char* own = PyCapsule_GetName(capsule);
+    if (own == nullptr || std::string_view(own).starts_with("used_")) return;
+    auto* const managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, own));
+    managed->deleter(managed);
+  };
+  PyObject* const made = PyCapsule_New(&exported->managed, name, unused);
+  if (made == nullptr) throw nb::python_error();
+  (void)exported.release();  // it is the capsule's
+  return nb::steal(made);
 }
 
-Dtype dtype_of_tensor(const nb::dlpack::dtype& wanted) {
-  for (const char* name :
-       {"bool", "uint8", "uint32", "int32", "int64", "float16", "bfloat16", "float32", "float64"}) {
-    const Dtype dtype = array::dtype_named(name);
-    if (tensor_dtype(dtype) == wanted) return dtype;
+[[noreturn]] void throw_buffer(const char* what, const std::string& got, const char* expected) {
+  const std::string message = error_message("__dlpack__", what, got, expected);
+  PyErr_SetString(PyExc_BufferError, message.c_str());
+  throw nb::python_error();
+}
+
+bool goes_backwards(const Array& array) {
+  {
+    const ReleasedForWait released;
+    array.eval();
   }
-  throw TypeMismatch(error_message(
-      "asarray", "tensor",
-      "elements of " + std::to_string(wanted.bits) + " bits, kind " + std::to_string(wanted.code),
-      "a dtype of strandline.array"));
+  const array::Descriptor& node = array.descriptor();
+  for (std::size_t i = 0; i < node.shape.size(); ++i) {
+    if (node.strides[i] < 0 && node.shape[i] > 1) return true;
+  }
+  return false;
+}
+
+// (int, int), or none for None.
+std::optional<std::pair<long, long>> pair_or_none(const char* what, nb::handle value) {
+  if (value.is_none()) return std::nullopt;
+  std::pair<long, long> pair;
+  const bool is_pair = PyTuple_Check(value.ptr()) && nb::len(value) == 2 &&
+                       nb::try_cast(value[0], pair.first) && nb::try_cast(value[1], pair.second);
+  if (is_pair) return pair;
+  throw TypeMismatch(error_message("__dlpack__", what, nb::cast<std::string>(nb::repr(value)),
+                                   "None or a tuple of two integers"));
 }
 
 }  // namespace
 
-nb::object array_tensor(nb::handle self) {
-  const Array& array = nb::cast<const Array&>(self);
+nb::object array_tensor(const Array& array, const TensorWishes& wishes) {
   drop_released_owners();
-  const void* at = nullptr;
-  {
-    const ReleasedForWait released_lock;
-    at = array.read_data(array.dtype());
+  if (!wishes.stream.is_none()) {
+    throw InvalidArgument(error_message("__dlpack__", "stream",
+                                        nb::cast<std::string>(nb::repr(wishes.stream)),
+                                        "None: the host's memory has no streams"));
   }
+  const auto version = pair_or_none("max_version", wishes.max_version);
+  const auto device = pair_or_none("dl_device", wishes.device);
+  if (device && *device != std::pair<long, long>(nb::device::cpu::value, 0)) {
+    throw_buffer("dl_device", nb::cast<std::string>(nb::repr(wishes.device)), "(1, 0), the host");
+  }
+  bool is_copied = false;
+  if (!wishes.copy.is_none() && !nb::try_cast(wishes.copy, is_copied)) {
+    throw TypeMismatch(error_message(
+        "__dlpack__", "copy", nb::cast<std::string>(nb::repr(wishes.copy)), "True, False or None"));
+  }
+  // Most consumers misread or refuse strides that go backwards.
+  if (goes_backwards(array)) {
+    if (!is_copied && !wishes.copy.is_none()) {
+      throw_buffer("copy", "False",
+                   "True or None: strides that go backwards are exported as a copy");
+    }
+    is_copied = true;
+  }
+  const Array given = is_copied ? copied(array) : array;
+  if (version && version->first >= static_cast<long>(kTensorMajorVersion)) {
+    return capsule_of<VersionedTensor>(given, kVersionedTensorName,
+                                       is_copied ? kTensorIsCopied : kTensorIsReadOnly);
+  }
+  return capsule_of<ManagedTensor>(given, kTensorName, 0);
+}
+
+// -- NumPy's own protocol: asked for where it could not use the buffer, as with bfloat16 ----------
+
+namespace {
+
+// NumPy's array of these bits, without a copy.
+nb::object uint16_bits(const Array& array) {
+  const void* const at = evaluated_bytes(array);
   const array::Descriptor& node = array.descriptor();
-  std::vector<std::size_t> shape(node.shape.begin(), node.shape.end());
-  const std::vector<std::int64_t> strides(node.strides.begin(), node.strides.end());
-  const nb::ndarray<> view(const_cast<void*>(at), shape.size(), shape.data(), self, strides.data(),
-                           tensor_dtype(node.dtype));
-  return nb::cast(view);
+  const std::vector<std::size_t> shape(node.shape.begin(), node.shape.end());
+  const nb::capsule keeper(new Array(array),
+                           [](void* kept) noexcept { delete static_cast<Array*>(kept); });
+  const nb::ndarray<nb::numpy, nb::ro> bits(at, shape.size(), shape.data(), keeper,
+                                            node.strides.begin(), nb::dtype<std::uint16_t>());
+  return nb::cast(bits);
 }
 
-std::optional<Array> array_over_tensor(nb::handle value, std::optional<bool> copy) {
-  if (!nb::hasattr(value, "__dlpack__")) return std::nullopt;
-  drop_released_owners();
-  auto tensor = std::make_unique<AnyNdarray>();
-  if (!nb::try_cast(value, *tensor)) {
-    throw TypeMismatch(error_message("asarray", "tensor", "one that DLPack does not bring here",
-                                     "a tensor in the host's memory"));
+// NumPy's bfloat16, null without ml_dtypes.
+nb::object numpys_bfloat16() {
+  try {
+    return nb::module_::import_("ml_dtypes").attr("bfloat16");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
   }
-  const Dtype dtype = dtype_of_tensor(tensor->dtype());
-  Shape shape;
-  for (std::size_t i = 0; i < tensor->ndim(); ++i) {
-    shape.push_back(static_cast<std::int64_t>(tensor->shape(i)));
-  }
-  bool is_row_major = true;
-  const array::Strides rows = array::row_major_strides(shape);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    is_row_major = is_row_major && (shape[i] <= 1 || tensor->stride(i) == rows[i]);
-  }
-  if (!is_row_major) {
-    throw InvalidArgument(error_message("asarray", "tensor", "one with strides",
-                                        "a contiguous one: use its contiguous()"));
-  }
-  auto* at = const_cast<void*>(tensor->data());
-  if (copy.value_or(false)) return Array(at, shape, dtype);
-  AnyNdarray* const kept = tensor.release();
-  return Array::wrap(at, shape, dtype, [kept](void*) {
-    Released& all = released();
-    const std::lock_guard guard(all.mutex);
-    all.tensors.push_back(kept);
-  });
+  return {};
 }
 
-Array array_copied(nb::handle buffer, std::optional<Dtype> dtype) {
-  drop_released_owners();
-  check_buffer(buffer);
-  if (!dtype) {
-    ScopedView held(buffer, PyBUF_FULL_RO);
-    if (dtype_of_format(*held) == Dtype::float64) dtype = Dtype::float32;
-  }
-  return copied(buffer, dtype);
-}
+}  // namespace
 
-Array array_over(nb::handle value, std::optional<bool> copy) {
-  drop_released_owners();
-  check_buffer(value);
-  if (copy.value_or(false)) return copied(value, {});
-  if (!is_contiguous(value)) {
-    if (!copy) return copied(value, {});
+nb::object array_for_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const Array array = nb::cast<const Array&>(self);
+  nb::object values;
+  if (array.dtype() != Dtype::bfloat16) {
+    const nb::object view = nb::steal(PyMemoryView_FromObject(self.ptr()));
+    if (!view.is_valid()) throw nb::python_error();
+    values = numpy.attr("asarray")(view);
+  } else if (const nb::object bfloat16 = numpys_bfloat16(); bfloat16.is_valid()) {
+    values = uint16_bits(array).attr("view")(bfloat16);
+  } else if (!dtype.is_none() && (copy.is_none() || nb::cast<bool>(copy))) {
+    values = numpy.attr("asarray")(nb::cast(array::astype(array, Dtype::float32)));
+  } else {
+    throw TypeMismatch(kNoBfloat16);
+  }
+  if (copy.is_none() || !nb::cast<bool>(copy)) {
+    const nb::object as_asked = numpy.attr("asarray")(values, nb::arg("dtype") = dtype);
+    const bool is_same = as_asked.is(values) || copy.is_none();
+    if (is_same) return as_asked;
     throw InvalidArgument(
-        error_message("asarray", "buffer", "one with strides", "a C-contiguous one, or copy=None"));
+        error_message("__array__", "copy", "False", "None or True: this dtype needs a copy"));
   }
-  return over(value);
-}
-
-void drop_released_owners() noexcept {
-  std::vector<Py_buffer*> views;
-  std::vector<AnyNdarray*> tensors;
-  {
-    Released& all = released();
-    const std::lock_guard guard(all.mutex);
-    views.swap(all.views);
-    tensors.swap(all.tensors);
-  }
-  for (const AnyNdarray* tensor : tensors) delete tensor;
-  for (Py_buffer* view : views) {
-    PyBuffer_Release(view);
-    delete view;
-  }
+  return numpy.attr("array")(values, nb::arg("dtype") = dtype);
 }
 
 }  // namespace strandline::python

@@ -30,25 +30,68 @@ nb::object dtype_object(array::Dtype dtype);
 /// An int, or a list or tuple of ints.
 array::Shape shape_of(const char* function, nb::handle value);
 nb::tuple shape_object(const array::Shape& shape);
-/// InvalidArgument, naming the number, for what is an axis of no array.
-int axis_of(const char* function, std::int64_t number);
 /// None, an int, or a list or tuple of ints.
-array::Axes axes_of(const char* function, nb::handle value);
-/// An integer, also one of NumPy. TypeMismatch otherwise, InvalidArgument past 64 bits.
+array::Axes axes_of(const char* function, nb::handle value, const char* what = "axis");
+/// One axis, of the argument `what`. InvalidArgument, naming the number, for what is an axis of no
+/// array.
+int axis_of(const char* function, nb::handle value, const char* what = "axis");
+/// An integer, also one of NumPy. TypeMismatch otherwise; InvalidArgument past 64 bits.
 std::int64_t integer_of(const char* function, const char* what, nb::handle value);
+/// The same, of 32 bits.
+int int_of(const char* function, const char* what, nb::handle value);
+/// True or False, also NumPy's. TypeMismatch otherwise.
+bool truth_of(const char* function, const char* what, nb::handle value);
+/// A number as a double. TypeMismatch otherwise.
+double real_of(const char* function, const char* what, nb::handle value);
+/// An Array itself. TypeMismatch otherwise.
+const array::Array& given_array(const char* function, const char* what, nb::handle value);
+/// The same, none for None.
+std::optional<array::Array> array_or_none(const char* function, const char* what, nb::handle value);
 
-/// An array as it is; a Python number as a scalar that takes after `like`; everything else as
-/// `array()` makes it. TypeMismatch for what has no values.
-array::Array operand_of(const char* function, nb::handle value,
+/// "def name(parameters) -> result", for nb::sig. ArrayLike, ShapeLike, AxesLike and DtypeLike are
+/// those of strandline.array.typing.
+std::string signature(const char* name, std::string parameters, const char* result = "Array");
+/// An argument that the function checks itself, None included.
+inline auto value_arg(const char* name) {
+  return nb::arg(name).none();
+}
+
+/// A value and its type, for messages: "'a' of type str".
+std::string described(nb::handle value);
+[[noreturn]] void throw_type(const char* function, const char* what, nb::handle value,
+                             const char* expected);
+
+/// A list or a tuple.
+bool is_list(nb::handle value) noexcept;
+
+/// A single number of Python or NumPy: bool, int, float, what has __index__ or __float__, and
+/// arrays of NumPy without axes. It has no dtype of its own against an array.
+struct Number {
+  enum class Kind : std::uint8_t { boolean, integer, real };
+  Kind kind = Kind::boolean;
+  std::int64_t integer = 0;  ///< also the truth of a boolean
+  double real = 0.0;
+};
+/// None for what is no number. InvalidArgument past 64 bits, naming function and argument.
+std::optional<Number> number_of(const char* function, const char* what, nb::handle value);
+
+/// Whether operand_of takes it; what it says of values inside of lists is seen later.
+bool is_operand(nb::handle value);
+/// An array as it is; a number as a scalar that takes after `like`; everything else as `array()`
+/// makes it. TypeMismatch for what has no values, naming function and argument.
+array::Array operand_of(const char* function, const char* what, nb::handle value,
                         std::optional<array::Dtype> like = {});
-/// Both operands; a Python number takes after the other.
+/// Both operands, named a and b; a number takes after the other.
 std::pair<array::Array, array::Array> operands_of(const char* function, nb::handle a, nb::handle b);
-/// A new array of numbers, nested lists and tuples of numbers or arrays, or a buffer (copied).
-array::Array make_array(nb::handle value, std::optional<array::Dtype> dtype);
-/// A copy of a buffer; float64 becomes float32 unless a dtype is given.
-array::Array array_copied(nb::handle buffer, std::optional<array::Dtype> dtype);
-/// The same without a copy where the memory of a buffer can be used as it is.
-array::Array array_over(nb::handle value, std::optional<bool> copy);
+/// A new array of numbers, nested lists and tuples of numbers or arrays, or memory (copied).
+array::Array make_array(const char* function, nb::handle value, std::optional<array::Dtype> dtype);
+/// The same without a copy where it can be; `copy` false refuses one, true always makes one.
+nb::object array_without_copy(nb::object value, std::optional<array::Dtype> dtype,
+                              std::optional<bool> copy);
+/// The same values in memory of their own; evaluates.
+array::Array copied(const array::Array& array);
+/// NumPy's text of an array, its ends when it is large. Evaluates.
+std::string text_of(const array::Array& array);
 
 /// Lists, tuples and dictionaries, nested, of arrays; other values are refused, None is nothing.
 std::vector<array::Array> arrays_in(const char* function, nb::handle tree);
@@ -65,14 +108,30 @@ class ReleasedForWait {
 /// From now on some device may be a simulated one.
 void note_simulated_device() noexcept;
 
-/// The DLPack capsule of an array, which it keeps alive.
-nb::object array_tensor(nb::handle self);
-/// An array over a contiguous tensor that DLPack brings; none for what has no `__dlpack__`.
-std::optional<array::Array> array_over_tensor(nb::handle value, std::optional<bool> copy);
+/// What a consumer asks of `__dlpack__`, each None unless said.
+struct TensorWishes {
+  nb::handle stream;
+  nb::handle max_version;
+  nb::handle device;
+  nb::handle copy;
+};
+/// The DLPack capsule of an array's memory, or of a copy.
+nb::object array_tensor(const array::Array& array, const TensorWishes& wishes);
+/// `numpy.ndarray` for `__array__`.
+nb::object array_for_numpy(nb::handle self, nb::handle dtype, nb::handle copy);
 
 /// Array's slots of the buffer protocol.
 extern PyType_Slot g_array_slots[];
-/// Lets go of the Python objects whose memory arrays no longer use; with the interpreter lock.
-void drop_released_owners() noexcept;
+
+/// Python's limit of recursion counts for trees, which may hold themselves.
+class RecursionLevel {
+ public:
+  RecursionLevel() {
+    if (Py_EnterRecursiveCall(" in a tree of arrays") != 0) throw nb::python_error();
+  }
+  ~RecursionLevel() { Py_LeaveRecursiveCall(); }
+  RecursionLevel(const RecursionLevel&) = delete;
+  RecursionLevel& operator=(const RecursionLevel&) = delete;
+};
 
 }  // namespace strandline::python

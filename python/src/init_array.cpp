@@ -21,7 +21,10 @@ namespace {
 using array::Array;
 using array::Dtype;
 
-nb::object item_object(const Array& a) {
+// Functions that let go of the lock take a copy: meanwhile x += 1 may give the object another
+// value.
+nb::object item_object(const Array& given) {
+  const Array a = given;
   if (a.size() != 1) {
     throw InvalidArgument(
         error_message("item", "array", std::to_string(a.size()) + " elements", "one element"));
@@ -35,6 +38,15 @@ nb::object item_object(const Array& a) {
   return nb::int_(a.item<std::int64_t>());
 }
 
+nb::object index_object(const Array& a) {
+  const bool is_integer = !array::is_floating(a.dtype()) && a.dtype() != Dtype::bool_;
+  if (is_integer && a.ndim() == 0) return item_object(a);
+  throw TypeMismatch(error_message("index", "array",
+                                   "one of " + std::string(array::dtype_name(a.dtype())) +
+                                       " and shape " + array::shape_text(a.shape()),
+                                   "a scalar of integers"));
+}
+
 template <typename T, typename Make>
 nb::object nested(const T*& next, const array::Shape& shape, std::size_t axis, const Make& make) {
   if (axis == shape.size()) return make(*next++);
@@ -45,7 +57,8 @@ nb::object nested(const T*& next, const array::Shape& shape, std::size_t axis, c
   return list;
 }
 
-nb::object tolist(const Array& a) {
+nb::object tolist(const Array& given) {
+  const Array a = given;
   {
     const ReleasedForWait released;
     a.eval();
@@ -61,12 +74,6 @@ nb::object tolist(const Array& a) {
     return nested(next, a.shape(), 0, [](auto value) { return nb::bool_(value != 0); });
   }
   return nested(next, a.shape(), 0, [](auto value) { return nb::int_(value); });
-}
-
-std::string text_of(nb::handle self) {
-  const Array& a = nb::cast<const Array&>(self);
-  const std::string values = nb::cast<std::string>(nb::repr(tolist(a)));
-  return "array(" + values + ", dtype=" + std::string(array::dtype_name(a.dtype())) + ")";
 }
 
 std::int64_t length_of(const Array& a) {
@@ -144,11 +151,33 @@ void def_facts(ArrayClass& array) {
           "Whether the values are there; never waits.");
 }
 
+nb::object formatted(nb::handle self, const nb::str& form) {
+  const Array& a = nb::cast<const Array&>(self);
+  if (nb::len(form) == 0) return nb::str(self);
+  if (a.ndim() != 0) {
+    throw TypeMismatch(error_message("format", "array",
+                                     "one of shape " + array::shape_text(a.shape()),
+                                     "one without axes for a format such as '.2f'"));
+  }
+  const nb::object value = item_object(a);
+  const nb::object text = nb::steal(PyObject_Format(value.ptr(), form.ptr()));
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
+nb::object rows_of(nb::handle self) {
+  nb::list rows;
+  const std::int64_t length = length_of(nb::cast<const Array&>(self));
+  for (std::int64_t i = 0; i < length; ++i) rows.append(self[nb::int_(i)]);
+  return nb::iter(rows);
+}
+
 void def_values(ArrayClass& array) {
   array
       .def("item", &item_object, nb::sig("def item(self) -> bool | int | float"),
-           "The value of an array of one element.")
-      .def("tolist", &tolist, nb::sig("def tolist(self) -> object"), "Nested lists of numbers.")
+           "The value of an array of one element; ValueError for others. Evaluates.")
+      .def("tolist", &tolist, nb::sig("def tolist(self) -> typing.Any"),
+           "Nested lists of numbers, one number for an array without axes. Evaluates.")
       .def("__bool__", [](const Array& a) { return nb::cast<bool>(nb::bool_(item_object(a))); })
       .def(
           "__float__", [](const Array& a) { return nb::float_(item_object(a)); },
@@ -156,56 +185,84 @@ void def_values(ArrayClass& array) {
       .def(
           "__int__", [](const Array& a) { return nb::int_(item_object(a)); },
           nb::sig("def __int__(self) -> int"))
+      .def("__index__", &index_object, nb::sig("def __index__(self) -> int"),
+           "Of a scalar of integers.")
       .def("__len__", &length_of)
       .def(
-          "__dlpack__", [](nb::handle self, const nb::kwargs&) { return array_tensor(self); },
-          nb::arg("options"), nb::sig("def __dlpack__(self, **options: object) -> object"),
-          "Evaluates; read only by agreement.")
+          "__repr__", [](Array a) { return text_object(text_of(a)); },
+          nb::sig("def __repr__(self) -> str"),
+          "As NumPy's, with the dtype; of more than 1000 elements the ends of each axis.")
+      .def("__format__", &formatted, nb::arg("form"),
+           nb::sig("def __format__(self, form: str, /) -> str"),
+           "Of an array without axes as of its number, else the text of the array.")
+      .def(
+          "__hash__", [](nb::handle self) { return reinterpret_cast<Py_hash_t>(self.ptr()) >> 4; },
+          nb::sig("def __hash__(self) -> int"), "Of the object, which x += 1 keeps.")
+      .def("__iter__", &rows_of, nb::sig("def __iter__(self) -> collections.abc.Iterator[Array]"));
+}
+
+void def_exports(ArrayClass& array) {
+  array
+      .def(
+          "__dlpack__",
+          [](Array a, nb::object stream, nb::object max_version, nb::object dl_device,
+             nb::object copy) {
+            return array_tensor(a, {stream, max_version, dl_device, copy});
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
+          nb::sig("def __dlpack__(self, *, stream: None = None,"
+                  " max_version: tuple[int, int] | None = None,"
+                  " dl_device: tuple[int, int] | None = None,"
+                  " copy: bool | None = None) -> typing.Any"),
+          "A DLPack capsule of the memory, which the array API standard of 2024 describes;\n"
+          "evaluates. Without a copy it is for reading: from version 1.0 on the capsule says so.\n"
+          "BufferError for another device than (1, 0), the host.")
       .def(
           "__dlpack_device__", [](const Array&) { return nb::make_tuple(1, 0); },
-          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "The host's memory.")
-      .def(
-          "__repr__", [](nb::handle self) { return text_object(text_of(self)); },
-          nb::sig("def __repr__(self) -> str"))
-      .def("__hash__", [](const Array& a) { return static_cast<Py_hash_t>(a.id() >> 4); })
-      .def(
-          "__iter__",
-          [](nb::handle self) {
-            nb::list rows;
-            const std::int64_t length = length_of(nb::cast<const Array&>(self));
-            for (std::int64_t i = 0; i < length; ++i) rows.append(self[nb::int_(i)]);
-            return nb::iter(rows);
-          },
-          nb::sig("def __iter__(self) -> collections.abc.Iterator[Array]"));
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+          "(1, 0), the host: every device of arrays has memory that it reaches.")
+      .def("__array__", &array_for_numpy, nb::arg("dtype") = nb::none(),
+           nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None)"
+                   " -> typing.Any"),
+           "For NumPy where it cannot use the memory: bfloat16 needs a dtype, or ml_dtypes to be\n"
+           "installed; TypeError without.");
+}
+
+std::optional<bool> truth_or_none(const char* function, const char* what, nb::handle value) {
+  return value.is_none() ? std::nullopt : std::optional(truth_of(function, what, value));
 }
 
 void def_making(nb::module_& m) {
   m.def(
       "array",
       [](nb::object value, nb::object dtype) {
-        return make_array(value, dtype_or_none("array", dtype));
+        return make_array("array", value, dtype_or_none("array", dtype));
       },
-      nb::arg("value"), nb::arg("dtype") = nb::none(),
-      "A new array of a number, nested lists, or a buffer, copied. Integers become int32, or "
-      "int64\n"
-      "where they need it; floats and buffers of float64 become float32 unless a dtype is given.");
+      value_arg("value"), nb::arg("dtype") = nb::none(),
+      nb::sig(signature("array", "value: ArrayLike, dtype: DtypeLike | None = None").c_str()),
+      "A new array of a number, nested lists, a buffer or a DLPack tensor, copied. Integers "
+      "become\n"
+      "int32, or int64 where they need it; floats and memory of float64 become float32 unless a\n"
+      "dtype is given. TypeError for what has no numbers, ValueError for lists of unequal "
+      "lengths.");
   m.def(
       "asarray",
-      [](nb::object value, nb::object dtype, std::optional<bool> copy) {
-        const std::optional<Dtype> wanted = dtype_or_none("asarray", dtype);
-        if (nb::isinstance<Array>(value)) return make_array(value, wanted);
-        std::optional<Array> over;
-        if (PyObject_CheckBuffer(value.ptr()) != 0) {
-          over = array_over(value, copy);
-        } else {
-          over = array_over_tensor(value, copy);
-        }
-        if (!over) return make_array(value, wanted);
-        return array::astype(*over, wanted.value_or(over->dtype()));
+      [](nb::object value, nb::object dtype, nb::object copy) {
+        return array_without_copy(value, dtype_or_none("asarray", dtype),
+                                  truth_or_none("asarray", "copy", copy));
       },
-      nb::arg("value"), nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
-      "An array over the own memory of a buffer, or of a tensor that has __dlpack__, where layout\n"
-      "and device allow it, else a copy. copy=False refuses strides, copy=True always copies. The\n"
+      value_arg("value"), nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+      nb::sig(signature("asarray",
+                        "value: ArrayLike, dtype: DtypeLike | None = None,"
+                        " copy: bool | None = None")
+                  .c_str()),
+      "An array over the own memory of a buffer, or of a tensor that has __dlpack__, in any "
+      "layout\n"
+      "of whole, aligned elements, where the device can use it; else a copy. An array is returned\n"
+      "as it is. copy=True always copies, copy=False raises ValueError where a copy is needed. "
+      "The\n"
       "memory must not change while arrays use it.");
 }
 
@@ -218,12 +275,13 @@ void init_array(nb::module_& m) {
                    "A lazy array. Python's buffer protocol sees its values.");
   def_facts(array);
   def_values(array);
+  def_exports(array);
   init_array_operators(array);
   def_array_indexing(array);
   def_making(sub);
   init_array_devices(sub);
   init_array_operations(sub);
-  init_array_reductions(sub);
+  init_array_reductions(sub, array);
   init_array_shapes(sub);
   init_array_random(sub);
   init_array_graph(sub);

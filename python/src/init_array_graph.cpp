@@ -74,8 +74,10 @@ void init_array_graph(nb::module_& m) {
         const ReleasedForWait released;
         array::eval(arrays);
       },
-      nb::arg("trees"), nb::sig("def eval(*trees: object) -> None"),
-      "Queues what the arrays in these trees need and waits for their values.");
+      nb::arg("trees"), nb::sig("def eval(*trees: typing.Any) -> None"),
+      "Queues what the arrays in these lists, tuples and dictionaries need and waits for their\n"
+      "values. DeviceError when work failed, ValueError inside of a function that is being\n"
+      "differentiated, TypeError for what is no tree of arrays.");
   m.def(
       "async_eval",
       [](const nb::args& trees) {
@@ -84,8 +86,8 @@ void init_array_graph(nb::module_& m) {
         const ReleasedForWait released;
         array::async_eval(arrays);
       },
-      nb::arg("trees"), nb::sig("def async_eval(*trees: object) -> None"),
-      "The same without waiting.");
+      nb::arg("trees"), nb::sig("def async_eval(*trees: typing.Any) -> None"),
+      "Queues what the arrays in these trees need; returns before it has run.");
   m.def("value_and_grad", &value_and_grad, nb::arg("function"), nb::arg("inputs"),
         nb::arg("arguments"),
         nb::sig("def value_and_grad("

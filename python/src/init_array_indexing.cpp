@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include "array_topics.h"
 #include "array_values.h"
@@ -30,9 +28,29 @@ struct Index {
   bool is_apart = false;  ///< something lies between them: the arrays' axes come first
 };
 
+// NumPy's scalars are numbers; its arrays, also those without axes, are arrays.
 bool is_array_index(nb::handle part) {
   return nb::isinstance<Array>(part) || PyList_Check(part.ptr()) ||
+         nb::hasattr(part, "__dlpack__") ||
          (PyObject_CheckBuffer(part.ptr()) != 0 && PyIndex_Check(part.ptr()) == 0);
+}
+
+constexpr const char* kIndex = "an integer, a slice, None, ..., or an array of integers";
+
+// An array of integers. MLX and NumPy refuse others too, but for NumPy's masks.
+Array index_array(nb::handle part) {
+  const std::optional<Number> number = number_of("index", "part", part);
+  if (number && number->kind != Number::Kind::integer) throw_type("index", "part", part, kIndex);
+  Array indices = operand_of("index", "part", part);
+  const array::Dtype dtype = indices.dtype();
+  if (PyList_Check(part.ptr()) && indices.size() == 0) {
+    return array::astype(indices, array::Dtype::int32);
+  }
+  if (!array::is_floating(dtype) && dtype != array::Dtype::bool_) return indices;
+  throw TypeMismatch(error_message(
+      "index", "part", "an array of " + std::string(array::dtype_name(dtype)),
+      dtype == array::Dtype::bool_ ? "an array of integers: masks are not indices here, use where"
+                                   : "an array of integers"));
 }
 
 // The axes that the parts of an index stand for; Ellipsis stands for the rest.
@@ -104,6 +122,7 @@ class IndexReader {
       Py_ssize_t start = 0;
       Py_ssize_t stop = 0;
       Py_ssize_t step = 0;
+      check_slice(part);
       if (PySlice_Unpack(part.ptr(), &start, &stop, &step) != 0) throw nb::python_error();
       PySlice_AdjustIndices(a_.shape()[axis_], &start, &stop, step);
       ++axis_;
@@ -119,17 +138,40 @@ class IndexReader {
   void add_array(nb::handle part) {
     note_array();
     index_.picked.push_back(result_axis_++);
-    index_.indices.push_back(operand_of("index", part));
+    index_.indices.push_back(index_array(part));
     add_bounds(0, a_.shape()[axis_++], 1);
   }
 
+  // Python's words for parts that are no integers name neither part nor value.
+  static void check_slice(nb::handle slice) {
+    for (const char* name : {"start", "stop", "step"}) {
+      const nb::object part = slice.attr(name);
+      if (part.is_none() || PyIndex_Check(part.ptr()) != 0) continue;
+      throw_type("index", (std::string("slice's ") + name).c_str(), part, "an integer or None");
+    }
+    const nb::object step = slice.attr("step");
+    if (nb::int_(0).equal(step)) {
+      throw InvalidArgument(error_message("index", "slice's step", "0", "another"));
+    }
+  }
+
+  static std::string range_text(std::int64_t extent) {
+    if (extent == 0) return "none: the axis has no elements";
+    return fmt::format("{} to {}", -extent, extent - 1);
+  }
+
   void add_number(nb::handle part) {
+    if (PyIndex_Check(part.ptr()) == 0 || PyBool_Check(part.ptr())) {
+      throw_type("index", "part", part, kIndex);
+    }
     const std::int64_t extent = a_.shape()[axis_];
-    const std::int64_t number = integer_of("index", "part", part);
-    if (number < -extent || number >= extent) {
-      throw OutOfRange(error_message("index", "number", std::to_string(number),
-                                     extent == 0 ? std::string("none: the axis has no elements")
-                                                 : fmt::format("{} to {}", -extent, extent - 1)));
+    const nb::object index = nb::steal(PyNumber_Index(part.ptr()));
+    if (!index.is_valid()) throw nb::python_error();
+    int overflow = 0;
+    const std::int64_t number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow != 0 || number < -extent || number >= extent) {
+      throw OutOfRange(error_message("index", "number", nb::cast<std::string>(nb::repr(index)),
+                                     range_text(extent)));
     }
     const std::int64_t at = number < 0 ? number + extent : number;
     note_array();
@@ -176,50 +218,49 @@ void def_shape_methods(ArrayClass& array) {
           [](const Array& a, const nb::args& shape) {
             return array::reshape(a, shape_of("reshape", shape_argument(shape)));
           },
-          nb::arg("shape"), "Another shape; one extent may be -1.")
+          nb::arg("shape"), nb::sig(signature("reshape", "self, *shape: ShapeLike").c_str()),
+          "The elements row by row in another shape, given as one argument or several; one extent\n"
+          "may be -1. ValueError for another number of elements.")
       .def(
           "transpose",
           [](const Array& a, const nb::args& axes) {
             if (axes.size() == 0) return array::transpose(a);
-            return array::transpose(a, axes_of("transpose", shape_argument(axes)));
+            return array::transpose(a, axes_of("transpose", shape_argument(axes), "axes"));
           },
-          nb::arg("axes"), "Axes in another order, reversed unless said.")
+          nb::arg("axes"), nb::sig(signature("transpose", "self, *axes: AxesLike").c_str()),
+          "Axes in another order, given as one argument or several; reversed unless said.")
       .def_prop_ro(
-          "T", [](const Array& a) { return array::transpose(a); }, "Axes reversed.")
+          "T", [](const Array& a) { return array::transpose(a); }, nb::sig("def T(self) -> Array"),
+          "Axes reversed.")
       .def(
           "astype",
           [](const Array& a, nb::object dtype) {
             return array::astype(a, dtype_of("astype", dtype));
           },
-          nb::arg("dtype"))
-      .def("flatten", &array::flatten)
+          value_arg("dtype"), nb::sig(signature("astype", "self, dtype: DtypeLike").c_str()),
+          "Converted: floats to integers towards zero, anything to bool by != 0.")
+      .def("flatten", &array::flatten, nb::sig("def flatten(self) -> Array"),
+           "Along one axis, row by row.")
       .def(
           "squeeze",
           [](const Array& a, nb::object axis) {
             return array::squeeze(a, axes_of("squeeze", axis));
           },
-          nb::arg("axis") = nb::none());
+          nb::arg("axis") = nb::none(),
+          nb::sig(signature("squeeze", "self, axis: AxesLike | None = None").c_str()),
+          "Without axes of extent 1, all unless said. ValueError for one of another extent.");
 }
 
 }  // namespace
 
 void def_array_indexing(ArrayClass& array) {
-  array.def("__getitem__", &indexed, nb::arg("index").none());
+  array.def("__getitem__", &indexed, value_arg("index"),
+            nb::sig("def __getitem__(self, index: typing.Any, /) -> Array"),
+            "Elements by a number, a slice, None, ..., an array or list of integers, or a tuple of "
+            "those,\n"
+            "with NumPy's meaning; slices are views. IndexError outside of an axis, TypeError for "
+            "others.");
   def_shape_methods(array);
-  using Reduction = Array (*)(const Array&, const array::Axes&, array::KeepDims);
-  const auto def_method = [&](const char* name, Reduction function) {
-    array.def(
-        name,
-        [name, function](const Array& a, nb::object axis, bool keepdims) {
-          return function(a, axes_of(name, axis),
-                          keepdims ? array::KeepDims::yes : array::KeepDims::no);
-        },
-        nb::arg("axis") = nb::none(), nb::arg("keepdims") = false);
-  };
-  def_method("sum", array::sum);
-  def_method("mean", array::mean);
-  def_method("max", array::max);
-  def_method("min", array::min);
 }
 
 }  // namespace strandline::python

@@ -2,12 +2,12 @@
 // Topic: creation and elementwise operations on arrays.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "array_topics.h"
 #include "array_values.h"
@@ -22,8 +22,8 @@ using BinaryFunction = Array (*)(const Array&, const Array&);
 
 void def_unary(nb::module_& m, const char* name, UnaryFunction function, const char* text) {
   m.def(
-      name, [name, function](nb::object a) { return function(operand_of(name, a)); }, nb::arg("a"),
-      text);
+      name, [name, function](nb::object a) { return function(operand_of(name, "a", a)); },
+      value_arg("a"), nb::sig(signature(name, "a: ArrayLike").c_str()), text);
 }
 
 void def_binary(nb::module_& m, const char* name, BinaryFunction function, const char* text) {
@@ -33,12 +33,8 @@ void def_binary(nb::module_& m, const char* name, BinaryFunction function, const
         const auto [left, right] = operands_of(name, a, b);
         return function(left, right);
       },
-      nb::arg("a"), nb::arg("b"), text);
-}
-
-// Of Python or NumPy.
-bool is_integer(nb::handle value) {
-  return PyIndex_Check(value.ptr()) != 0;
+      value_arg("a"), value_arg("b"),
+      nb::sig(signature(name, "a: ArrayLike, b: ArrayLike").c_str()), text);
 }
 
 Array arange(nb::object start, nb::object stop, nb::object step, nb::object dtype) {
@@ -47,6 +43,7 @@ Array arange(nb::object start, nb::object stop, nb::object step, nb::object dtyp
     start = nb::int_(0);
   }
   const std::optional<Dtype> asked = dtype_or_none("arange", dtype);
+  const auto is_integer = [](nb::handle value) { return PyIndex_Check(value.ptr()) != 0; };
   if (is_integer(start) && is_integer(stop) && is_integer(step)) {
     const std::int64_t from = integer_of("arange", "start", start);
     const std::int64_t to = integer_of("arange", "stop", stop);
@@ -54,64 +51,79 @@ Array arange(nb::object start, nb::object stop, nb::object step, nb::object dtyp
     return array::arange(from, to, integer_of("arange", "step", step),
                          asked.value_or(is_small ? Dtype::int32 : Dtype::int64));
   }
-  return array::arange(nb::cast<double>(nb::float_(start)), nb::cast<double>(nb::float_(stop)),
-                       nb::cast<double>(nb::float_(step)), asked.value_or(Dtype::float32));
+  return array::arange(real_of("arange", "start", start), real_of("arange", "stop", stop),
+                       real_of("arange", "step", step), asked.value_or(Dtype::float32));
+}
+
+using Filled = Array (*)(const array::Shape&, Dtype);
+
+void def_filled(nb::module_& m, const char* name, Filled function, const char* text) {
+  m.def(
+      name,
+      [name, function](nb::object shape, nb::object dtype) {
+        return function(shape_of(name, shape), dtype_or_none(name, dtype).value_or(Dtype::float32));
+      },
+      value_arg("shape"), nb::arg("dtype") = nb::none(),
+      nb::sig(signature(name, "shape: ShapeLike, dtype: DtypeLike | None = None").c_str()), text);
+}
+
+Array eye(nb::object n, nb::object m_columns, nb::object k, nb::object dtype) {
+  const std::int64_t rows = integer_of("eye", "n", n);
+  const std::int64_t columns = m_columns.is_none() ? rows : integer_of("eye", "m", m_columns);
+  return array::eye(rows, columns, int_of("eye", "k", k),
+                    dtype_or_none("eye", dtype).value_or(Dtype::float32));
 }
 
 void def_creation(nb::module_& m) {
-  m.def(
-      "zeros",
-      [](nb::object shape, nb::object dtype) {
-        return array::zeros(shape_of("zeros", shape),
-                            dtype_or_none("zeros", dtype).value_or(Dtype::float32));
-      },
-      nb::arg("shape"), nb::arg("dtype") = nb::none(), "Zeros, float32 unless said.");
-  m.def(
-      "ones",
-      [](nb::object shape, nb::object dtype) {
-        return array::ones(shape_of("ones", shape),
-                           dtype_or_none("ones", dtype).value_or(Dtype::float32));
-      },
-      nb::arg("shape"), nb::arg("dtype") = nb::none(), "Ones, float32 unless said.");
+  def_filled(
+      m, "zeros", [](const array::Shape& s, Dtype d) { return array::zeros(s, d); },
+      "Zeros of a shape, float32 unless said.");
+  def_filled(
+      m, "ones", [](const array::Shape& s, Dtype d) { return array::ones(s, d); },
+      "Ones of a shape, float32 unless said.");
   m.def(
       "full",
       [](nb::object shape, nb::object value, nb::object dtype) {
-        const Array filling = operand_of("full", value);
+        const Array filling = operand_of("full", "value", value);
         return array::full(shape_of("full", shape), filling,
                            dtype_or_none("full", dtype).value_or(filling.dtype()));
       },
-      nb::arg("shape"), nb::arg("value"), nb::arg("dtype") = nb::none(),
-      "A value spread over a shape.");
-  m.def(
-      "zeros_like", [](const Array& a) { return array::zeros_like(a); }, nb::arg("a"),
-      "Zeros of its shape and dtype.");
-  m.def(
-      "ones_like", [](const Array& a) { return array::ones_like(a); }, nb::arg("a"),
-      "Ones of its shape and dtype.");
-  m.def(
-      "arange", &arange, nb::arg("start"), nb::arg("stop") = nb::none(),
-      nb::arg("step") = nb::int_(1), nb::arg("dtype") = nb::none(),
-      "start, start + step, … before stop; with one argument from 0 to it. int32 of integers that "
-      "fit, int64 of larger ones, float32 of floats.");
-  m.def(
-      "eye",
-      [](std::int64_t n, std::optional<std::int64_t> m_columns, int k, nb::object dtype) {
-        return array::eye(n, m_columns.value_or(n), k,
-                          dtype_or_none("eye", dtype).value_or(Dtype::float32));
-      },
-      nb::arg("n"), nb::arg("m") = nb::none(), nb::arg("k") = 0, nb::arg("dtype") = nb::none(),
-      "Ones on the k-th diagonal of n rows and m columns.");
+      value_arg("shape"), value_arg("value"), nb::arg("dtype") = nb::none(),
+      nb::sig(
+          signature("full", "shape: ShapeLike, value: ArrayLike, dtype: DtypeLike | None = None")
+              .c_str()),
+      "A value, which broadcasts to the shape, spread over it; of the value's dtype unless said.");
+  def_unary(m, "zeros_like", array::zeros_like, "Zeros of its shape and dtype.");
+  def_unary(m, "ones_like", array::ones_like, "Ones of its shape and dtype.");
+  m.def("arange", &arange, value_arg("start"), nb::arg("stop") = nb::none(),
+        nb::arg("step").none() = nb::int_(1), nb::arg("dtype") = nb::none(),
+        nb::sig(signature("arange",
+                          "start: float, stop: float | None = None, step: float = 1,"
+                          " dtype: DtypeLike | None = None")
+                    .c_str()),
+        "start, start + step, … before stop; with one argument from 0 to it. int32 of integers\n"
+        "that fit, int64 of larger ones, float32 of floats. ValueError for a step of 0 and for "
+        "bounds\n"
+        "that are not finite.");
+  m.def("eye", &eye, value_arg("n"), nb::arg("m") = nb::none(), nb::arg("k").none() = 0,
+        nb::arg("dtype") = nb::none(),
+        nb::sig(signature("eye",
+                          "n: int, m: int | None = None, k: int = 0,"
+                          " dtype: DtypeLike | None = None")
+                    .c_str()),
+        "Ones on the k-th diagonal of n rows and m columns, n unless said.");
 }
 
+// Each of the shape of a; integers become float32 where the values are real.
 void def_unaries(nb::module_& m) {
   def_unary(m, "negative", array::negative, "-a");
   def_unary(m, "abs", array::abs, "|a|");
   def_unary(m, "sign", array::sign, "-1, 0 or 1.");
   def_unary(m, "square", array::square, "a * a");
   def_unary(m, "logical_not", array::logical_not, "Whether it is 0.");
-  def_unary(m, "exp", array::exp, "e to the power of a.");
-  def_unary(m, "log", array::log, "The natural logarithm.");
-  def_unary(m, "sqrt", array::sqrt, "The square root.");
+  def_unary(m, "exp", array::exp, "e to the power of a; integers become float32.");
+  def_unary(m, "log", array::log, "The natural logarithm; integers become float32.");
+  def_unary(m, "sqrt", array::sqrt, "The square root; integers become float32.");
   def_unary(m, "rsqrt", array::rsqrt, "1 / sqrt(a)");
   def_unary(m, "tanh", array::tanh, "The hyperbolic tangent.");
   def_unary(m, "sigmoid", array::sigmoid, "1 / (1 + exp(-a))");
@@ -126,11 +138,12 @@ void def_unaries(nb::module_& m) {
   def_unary(m, "contiguous", array::contiguous, "The same values, row by row in memory.");
 }
 
+// Operands broadcast, dtypes are promoted; ValueError for shapes that do not broadcast.
 void def_binaries(nb::module_& m) {
-  def_binary(m, "add", array::add, "a + b");
+  def_binary(m, "add", array::add, "a + b; they broadcast, and dtypes are promoted.");
   def_binary(m, "subtract", array::subtract, "a - b");
   def_binary(m, "multiply", array::multiply, "a * b");
-  def_binary(m, "divide", array::divide, "The real quotient.");
+  def_binary(m, "divide", array::divide, "The real quotient; integers become float32.");
   def_binary(m, "floor_divide", array::floor_divide, "a // b; of integers by 0 it is 0.");
   def_binary(m, "remainder", array::remainder, "a % b, of the sign of b.");
   def_binary(m, "power", array::power, "a ** b");
@@ -145,7 +158,9 @@ void def_binaries(nb::module_& m) {
   def_binary(m, "greater_equal", array::greater_equal, "a >= b");
   def_binary(m, "logical_and", array::logical_and, "Whether neither is 0.");
   def_binary(m, "logical_or", array::logical_or, "Whether one is not 0.");
-  def_binary(m, "matmul", array::matmul, "The matrix product, as NumPy has it.");
+  def_binary(
+      m, "matmul", array::matmul,
+      "The matrix product over the last two axes, as NumPy has it; the axes before broadcast.");
 }
 
 }  // namespace
@@ -158,29 +173,37 @@ void init_array_operations(nb::module_& m) {
       "where",
       [](nb::object condition, nb::object a, nb::object b) {
         const auto [left, right] = operands_of("where", a, b);
-        return array::where(operand_of("where", condition), left, right);
+        return array::where(operand_of("where", "condition", condition), left, right);
       },
-      nb::arg("condition"), nb::arg("a"), nb::arg("b"), "a where the condition holds, else b.");
+      value_arg("condition"), value_arg("a"), value_arg("b"),
+      nb::sig(signature("where", "condition: ArrayLike, a: ArrayLike, b: ArrayLike").c_str()),
+      "a where the condition is not 0, else b; the three broadcast.");
   m.def(
       "clip",
       [](nb::object value, nb::object low, nb::object high) {
-        const Array a = operand_of("clip", value);
-        const auto bound = [&](nb::handle given) {
+        const Array a = operand_of("clip", "a", value);
+        const auto bound = [&](const char* what, nb::handle given) {
           return given.is_none() ? std::nullopt
-                                 : std::optional(operand_of("clip", given, a.dtype()));
+                                 : std::optional(operand_of("clip", what, given, a.dtype()));
         };
-        return array::clip(a, bound(low), bound(high));
+        return array::clip(a, bound("low", low), bound("high", high));
       },
-      nb::arg("a"), nb::arg("low") = nb::none(), nb::arg("high") = nb::none(),
-      "a within the bounds that are given.");
+      value_arg("a"), nb::arg("low") = nb::none(), nb::arg("high") = nb::none(),
+      nb::sig(signature("clip",
+                        "a: ArrayLike, low: ArrayLike | None = None,"
+                        " high: ArrayLike | None = None")
+                  .c_str()),
+      "a within the bounds that are given; the three broadcast.");
   m.def(
       "astype",
       [](nb::object a, nb::object dtype) {
-        return array::astype(operand_of("astype", a), dtype_of("astype", dtype));
+        return array::astype(operand_of("astype", "a", a), dtype_of("astype", dtype));
       },
-      nb::arg("a"), nb::arg("dtype"),
+      value_arg("a"), value_arg("dtype"),
+      nb::sig(signature("astype", "a: ArrayLike, dtype: DtypeLike").c_str()),
       "Converted: floats to integers towards zero, anything to bool by != 0.");
-  m.def("matmul_library", &array::matmul_library, "What multiplies float matrices.");
+  m.def("matmul_library", &array::matmul_library,
+        "What multiplies float matrices: OpenBLAS with its version, or plain loops.");
 }
 
 }  // namespace strandline::python

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topic: Python's operators on arrays. The in-place ones give a new array under the same name.
+// Topic: Python's operators on arrays. Those in place give the object another array, as MLX has it:
+// who else holds the object sees it, and memory that only the old array had is donated. What is no
+// operand gets Python's own answer: its type is asked for the operation, else a TypeError.
+
+#include <string>
 
 #include <nanobind/nanobind.h>
 
@@ -13,30 +17,41 @@ namespace {
 using array::Array;
 using BinaryFunction = Array (*)(const Array&, const Array&);
 
-template <BinaryFunction Function>
-Array forward(const char* name, const Array& self, nb::handle other) {
-  return Function(self, operand_of(name, other, self.dtype()));
+/// `other` as the operand of an operator that belongs to an array of `like`.
+Array operand_or_next(const char* function, nb::handle other, array::Dtype like) {
+  if (!is_operand(other)) throw nb::next_overload();
+  return operand_of(function, "operand", other, like);
 }
 
 template <BinaryFunction Function>
-void def_pair(ArrayClass& array, const char* name, const char* reflected, const char* in_place) {
-  array.def(
-      name, [name](const Array& a, nb::object b) { return forward<Function>(name, a, b); },
-      nb::is_operator());
-  array.def(
-      reflected,
-      [name](const Array& a, nb::handle b) { return Function(operand_of(name, b, a.dtype()), a); },
-      nb::is_operator());
-  array.def(
-      in_place, [name](const Array& a, nb::object b) { return forward<Function>(name, a, b); },
-      nb::is_operator());
+void def_pair(ArrayClass& array, const std::string& name, const char* function) {
+  const auto def = [&](const char* prefix, const auto& call) {
+    const std::string full = "__" + (prefix + name) + "__";
+    array.def(full.c_str(), call, nb::is_operator(),
+              nb::sig(signature(full.c_str(), "self, other: ArrayLike, /").c_str()));
+  };
+  def("", [function](const Array& a, nb::object b) {
+    return Function(a, operand_or_next(function, b, a.dtype()));
+  });
+  def("r", [function](const Array& a, nb::object b) {
+    return Function(operand_or_next(function, b, a.dtype()), a);
+  });
+  def("i", [function](nb::object self, nb::object b) {
+    Array& held = nb::cast<Array&>(self);
+    held = Function(held, operand_or_next(function, b, held.dtype()));
+    return self;
+  });
 }
 
 template <BinaryFunction Function>
-void def_comparison(ArrayClass& array, const char* name, const char* signature) {
+void def_comparison(ArrayClass& array, const char* name, const char* function) {
+  // Python's own typing has `object` here.
   array.def(
-      name, [name](const Array& a, nb::object b) { return forward<Function>(name, a, b); },
-      nb::sig(signature));
+      name,
+      [function](const Array& a, nb::object b) {
+        return Function(a, operand_or_next(function, b, a.dtype()));
+      },
+      nb::is_operator(), nb::sig(signature(name, "self, other: object, /").c_str()));
 }
 
 // MLX takes these for bits of integers, which arrays here have no operations on.
@@ -65,25 +80,25 @@ Array all_but(const Array& a) {
 }  // namespace
 
 void init_array_operators(ArrayClass& array) {
-  def_pair<array::add>(array, "__add__", "__radd__", "__iadd__");
-  def_pair<array::subtract>(array, "__sub__", "__rsub__", "__isub__");
-  def_pair<array::multiply>(array, "__mul__", "__rmul__", "__imul__");
-  def_pair<array::divide>(array, "__truediv__", "__rtruediv__", "__itruediv__");
-  def_pair<array::floor_divide>(array, "__floordiv__", "__rfloordiv__", "__ifloordiv__");
-  def_pair<array::remainder>(array, "__mod__", "__rmod__", "__imod__");
-  def_pair<array::power>(array, "__pow__", "__rpow__", "__ipow__");
-  def_pair<array::matmul>(array, "__matmul__", "__rmatmul__", "__imatmul__");
-  def_pair<both>(array, "__and__", "__rand__", "__iand__");
-  def_pair<either>(array, "__or__", "__ror__", "__ior__");
-  def_comparison<array::equal>(array, "__eq__", "def __eq__(self, b: object) -> Array");
-  def_comparison<array::not_equal>(array, "__ne__", "def __ne__(self, b: object) -> Array");
-  def_comparison<array::less>(array, "__lt__", "def __lt__(self, b: object) -> Array");
-  def_comparison<array::less_equal>(array, "__le__", "def __le__(self, b: object) -> Array");
-  def_comparison<array::greater>(array, "__gt__", "def __gt__(self, b: object) -> Array");
-  def_comparison<array::greater_equal>(array, "__ge__", "def __ge__(self, b: object) -> Array");
-  array.def("__neg__", &array::negative)
-      .def("__abs__", &array::abs)
-      .def("__invert__", &all_but, "Of truth values.");
+  def_pair<array::add>(array, "add", "add");
+  def_pair<array::subtract>(array, "sub", "subtract");
+  def_pair<array::multiply>(array, "mul", "multiply");
+  def_pair<array::divide>(array, "truediv", "divide");
+  def_pair<array::floor_divide>(array, "floordiv", "floor_divide");
+  def_pair<array::remainder>(array, "mod", "remainder");
+  def_pair<array::power>(array, "pow", "power");
+  def_pair<array::matmul>(array, "matmul", "matmul");
+  def_pair<both>(array, "and", "&");
+  def_pair<either>(array, "or", "|");
+  def_comparison<array::equal>(array, "__eq__", "equal");
+  def_comparison<array::not_equal>(array, "__ne__", "not_equal");
+  def_comparison<array::less>(array, "__lt__", "less");
+  def_comparison<array::less_equal>(array, "__le__", "less_equal");
+  def_comparison<array::greater>(array, "__gt__", "greater");
+  def_comparison<array::greater_equal>(array, "__ge__", "greater_equal");
+  array.def("__neg__", &array::negative, nb::sig("def __neg__(self) -> Array"))
+      .def("__abs__", &array::abs, nb::sig("def __abs__(self) -> Array"))
+      .def("__invert__", &all_but, nb::sig("def __invert__(self) -> Array"), "Of truth values.");
 }
 
 }  // namespace strandline::python

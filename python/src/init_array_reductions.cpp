@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: reductions of arrays, as functions and as methods.
 
+#include <string>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
@@ -16,54 +18,96 @@ using array::KeepDims;
 using Reduction = Array (*)(const Array&, const Axes&, KeepDims);
 using ArgReduction = Array (*)(const Array&, std::optional<int>, KeepDims);
 
-KeepDims keep_of(bool keep) {
-  return keep ? KeepDims::yes : KeepDims::no;
+KeepDims keep_of(const char* function, nb::handle keepdims) {
+  return truth_of(function, "keepdims", keepdims) ? KeepDims::yes : KeepDims::no;
 }
 
 std::optional<int> one_axis(const char* function, nb::handle axis) {
-  if (axis.is_none()) return std::nullopt;
-  return (*axes_of(function, nb::make_tuple(axis)))[0];
+  return axis.is_none() ? std::nullopt : std::optional(axis_of(function, axis));
 }
 
-void def_reduction(nb::module_& m, const char* name, Reduction function, const char* text) {
-  const auto call = [name, function](nb::object a, nb::object axis, bool keepdims) {
-    return function(operand_of(name, a), axes_of(name, axis), keep_of(keepdims));
-  };
-  m.def(name, call, nb::arg("a"), nb::arg("axis") = nb::none(), nb::arg("keepdims") = false, text);
+constexpr const char* kParameters = ", axis: AxesLike | None = None, keepdims: bool = False";
+constexpr const char* kOneAxis =
+    ", axis: typing.SupportsIndex | None = None, keepdims: bool = False";
+
+// As a function, and as a method of the same name.
+template <typename Call>
+void def_both(nb::module_& m, ArrayClass& array, const char* name, const char* parameters,
+              const Call& call, const char* text) {
+  const std::string rest = parameters;
+  m.def(name, call, value_arg("a"), nb::arg("axis") = nb::none(),
+        nb::arg("keepdims").none() = false, nb::sig(signature(name, "a: ArrayLike" + rest).c_str()),
+        text);
+  array.def(name, call, nb::arg("axis") = nb::none(), nb::arg("keepdims").none() = false,
+            nb::sig(signature(name, "self" + rest).c_str()), text);
 }
 
-void def_arg_reduction(nb::module_& m, const char* name, ArgReduction function, const char* text) {
-  const auto call = [name, function](nb::object a, nb::object axis, bool keepdims) {
-    return function(operand_of(name, a), one_axis(name, axis), keep_of(keepdims));
+void def_reduction(nb::module_& m, ArrayClass& array, const char* name, Reduction function,
+                   const char* text) {
+  const auto call = [name, function](nb::object a, nb::object axis, nb::object keepdims) {
+    return function(operand_of(name, "a", a), axes_of(name, axis), keep_of(name, keepdims));
   };
-  m.def(name, call, nb::arg("a"), nb::arg("axis") = nb::none(), nb::arg("keepdims") = false, text);
+  def_both(m, array, name, kParameters, call, text);
+}
+
+void def_arg_reduction(nb::module_& m, ArrayClass& array, const char* name, ArgReduction function,
+                       const char* text) {
+  const auto call = [name, function](nb::object a, nb::object axis, nb::object keepdims) {
+    return function(operand_of(name, "a", a), one_axis(name, axis), keep_of(name, keepdims));
+  };
+  def_both(m, array, name, kOneAxis, call, text);
+}
+
+void def_var(nb::module_& m, ArrayClass& array) {
+  constexpr const char* kText =
+      "The variance over an axis, several, or all, divided by n - ddof; a float. ValueError for "
+      "an\n"
+      "axis that is not there.";
+  const auto call = [](nb::object a, nb::object axis, nb::object keepdims, nb::object ddof) {
+    return array::var(operand_of("var", "a", a), axes_of("var", axis), keep_of("var", keepdims),
+                      int_of("var", "ddof", ddof));
+  };
+  const std::string rest = std::string(kParameters) + ", ddof: int = 0";
+  m.def("var", call, value_arg("a"), nb::arg("axis") = nb::none(),
+        nb::arg("keepdims").none() = false, nb::arg("ddof").none() = 0,
+        nb::sig(signature("var", "a: ArrayLike" + rest).c_str()), kText);
+  array.def("var", call, nb::arg("axis") = nb::none(), nb::arg("keepdims").none() = false,
+            nb::arg("ddof").none() = 0, nb::sig(signature("var", "self" + rest).c_str()), kText);
 }
 
 }  // namespace
 
-void init_array_reductions(nb::module_& m) {
-  def_reduction(m, "sum", array::sum,
-                "Over an axis, several, or all; bool is counted in int32, uint8 in uint32.");
-  def_reduction(m, "prod", array::prod, "The product over an axis, several, or all.");
-  def_reduction(m, "mean", array::mean, "The mean over an axis, several, or all.");
-  def_reduction(m, "max", array::max, "The largest over an axis, several, or all.");
-  def_reduction(m, "min", array::min, "The smallest over an axis, several, or all.");
-  def_reduction(m, "logsumexp", array::logsumexp, "log(sum(exp(a))) over axes, without overflow.");
-  def_arg_reduction(m, "argmax", array::argmax, "Index of the first largest, uint32.");
-  def_arg_reduction(m, "argmin", array::argmin, "Index of the first smallest, uint32.");
-  m.def(
-      "var",
-      [](nb::object a, nb::object axis, bool keepdims, int ddof) {
-        return array::var(operand_of("var", a), axes_of("var", axis), keep_of(keepdims), ddof);
-      },
-      nb::arg("a"), nb::arg("axis") = nb::none(), nb::arg("keepdims") = false, nb::arg("ddof") = 0,
-      "The variance over axes, divided by n - ddof.");
+void init_array_reductions(nb::module_& m, ArrayClass& array) {
+  def_reduction(
+      m, array, "sum", array::sum,
+      "The sum over an axis, several, or all; bool is counted in int32, uint8 in uint32.\n"
+      "keepdims leaves axes of extent 1. ValueError for an axis that is not there.");
+  def_reduction(m, array, "prod", array::prod,
+                "The product over an axis, several, or all; dtypes as for sum.");
+  def_reduction(m, array, "mean", array::mean,
+                "The mean over an axis, several, or all; of integers a float32.");
+  def_reduction(m, array, "max", array::max,
+                "The largest over an axis, several, or all; NaN if one is. ValueError for an axis\n"
+                "without elements.");
+  def_reduction(
+      m, array, "min", array::min,
+      "The smallest over an axis, several, or all; NaN if one is. ValueError for an axis\n"
+      "without elements.");
+  def_reduction(m, array, "logsumexp", array::logsumexp,
+                "log(sum(exp(a))) over an axis, several, or all, without overflow; a float.");
+  def_arg_reduction(m, array, "argmax", array::argmax,
+                    "Index of the first largest along an axis, or of all elements; uint32.");
+  def_arg_reduction(m, array, "argmin", array::argmin,
+                    "Index of the first smallest along an axis, or of all elements; uint32.");
+  def_var(m, array);
   m.def(
       "softmax",
       [](nb::object a, nb::object axis) {
-        return array::softmax(operand_of("softmax", a), axes_of("softmax", axis));
+        return array::softmax(operand_of("softmax", "a", a), axes_of("softmax", axis));
       },
-      nb::arg("a"), nb::arg("axis") = nb::none(), "exp(a) / sum(exp(a)) over axes.");
+      value_arg("a"), nb::arg("axis") = nb::none(),
+      nb::sig(signature("softmax", "a: ArrayLike, axis: AxesLike | None = None").c_str()),
+      "exp(a) / sum(exp(a)) over an axis, several, or all, without overflow; of its shape.");
 }
 
 }  // namespace strandline::python

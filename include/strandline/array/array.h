@@ -17,6 +17,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -55,6 +56,12 @@ class STRANDLINE_API Array {
   static Array wrap(void* memory, const Shape& shape, Dtype dtype,
                     std::function<void(void*)> deleter,
                     const Device& device = current_stream().device());
+  /// The same over any layout: `memory` is the first element, `strides` count elements and may be
+  /// negative or 0. None, and `deleter` not called, when the device cannot wrap the memory, when it
+  /// is wrapped or in use already, and when there are no elements.
+  static std::optional<Array> try_wrap(void* memory, const Shape& shape, const Strides& strides,
+                                       Dtype dtype, const std::function<void(void*)>& deleter,
+                                       const Device& device = current_stream().device());
   /// A row of a function that is being traced: no values, refused by eval.
   static Array placeholder(const Shape& shape, Dtype dtype);
   /// The one output of a call of `primitive`.

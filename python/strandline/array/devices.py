@@ -29,7 +29,11 @@ __all__ = [
 
 
 def Device(allocator: Allocator | None = None) -> _Device:  # noqa: N802  makes a device
-    """The device of an allocator; None is the host with its default allocator."""
+    """The device of an allocator; None is the host with its default allocator.
+
+    The host must reach the allocator's memory, else ValueError; TypeError for other objects. Two
+    devices of one allocator are equal.
+    """
     if allocator is None:
         return _native.host_device()
     if not isinstance(allocator, Allocator):
@@ -39,7 +43,7 @@ def Device(allocator: Allocator | None = None) -> _Device:  # noqa: N802  makes 
 
 
 def default_device() -> _Device:
-    """The host until another is set."""
+    """Where operations of threads go that are in no `stream`: the host until another is set."""
     return _native.default_device()
 
 
@@ -53,8 +57,13 @@ def set_default_device(device: _Device) -> _Device:
 
 
 def new_stream(device: _Device | None = None) -> Stream:
-    """A further stream, of the default device unless said."""
-    return _native.new_stream(default_device() if device is None else device)
+    """A further stream, of the default device unless said; any thread may use it."""
+    if device is None:
+        device = default_device()
+    if not isinstance(device, _Device):
+        expected = "a Device or None"
+        raise TypeError(_arguments.message("new_stream", "device", repr(device), expected))
+    return _native.new_stream(device)
 
 
 @contextlib.contextmanager
@@ -72,8 +81,15 @@ def stream(where: Stream | _Device) -> Iterator[Stream]:
 
 
 def synchronize(what: Stream | _Device | None = None) -> None:
-    """Wait for a stream's or a device's work, the default device's unless said.
+    """Wait until all work of a stream has run, or of all streams of a device.
 
-    Raises `strandline.DeviceError` when work failed, once.
+    Without an argument: of all streams of the default device, whichever stream this thread's
+    operations go to. (MLX waits for the default stream of its default device.) Arrays that were not
+    evaluated have no work to wait for. Raises `strandline.DeviceError` when work failed, once.
     """
-    _native.synchronize(default_device() if what is None else what)
+    if what is None:
+        what = default_device()
+    if not isinstance(what, (Stream, _Device)):
+        expected = "a Stream, a Device or None"
+        raise TypeError(_arguments.message("synchronize", "what", repr(what), expected))
+    _native.synchronize(what)

@@ -61,16 +61,18 @@ def value_and_grad(
     ``function`` returns a scalar of floats, or a tuple or list whose first element is one. The
     gradient is with respect to the positional arguments of ``argnums`` (the first one unless
     said) and the keyword arguments of ``argnames``: trees of float arrays, whose form it has. With
-    several argnums it is a tuple; with argnames, a pair of that and a dictionary.
+    several argnums it is a tuple; with argnames, a pair of that and a dictionary. What is no array
+    in a tree has None in its place. ValueError when the first value is no scalar of floats, when an
+    array to differentiate has no floats, and for arguments that are not there or named twice.
     """
     if not callable(function):
         raise TypeError(
             _arguments.message("value_and_grad", "function", repr(function), "a function")
         )
-    names = [argnames] if isinstance(argnames, str) else list(argnames)
+    names = _all_of("argnames", argnames, str, "a name or a sequence of names")
     if argnums is None:
         argnums = [] if names else 0
-    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    numbers = _all_of("argnums", argnums, int, "an int or a sequence of ints")
     if not numbers and not names:
         raise ValueError(_arguments.message("value_and_grad", "argnums", argnums, "an argument"))
 
@@ -122,7 +124,7 @@ def grad(
     argnums: int | Sequence[int] | None = None,
     argnames: str | Sequence[str] = (),
 ) -> Callable[..., Any]:
-    """A function that returns the gradient alone, see `value_and_grad`."""
+    """A function that returns the gradient alone; arguments and errors as of `value_and_grad`."""
     both = value_and_grad(function, argnums, argnames)
 
     @functools.wraps(function)
@@ -130,6 +132,16 @@ def grad(
         return both(*args, **kwargs)[1]
 
     return wrapped
+
+
+def _all_of(what: str, given: Any, kind: type, expected: str) -> list[Any]:
+    """One value of a kind, or a sequence of them, as a list."""
+    if isinstance(given, kind):
+        return [given]
+    found = list(given) if isinstance(given, (list, tuple)) else [given]
+    if all(isinstance(one, kind) for one in found):
+        return found
+    raise TypeError(_arguments.message("value_and_grad", what, repr(given), expected))
 
 
 def _check_arguments(

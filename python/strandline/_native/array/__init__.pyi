@@ -1,10 +1,11 @@
 """Lazy arrays."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import overload
+from typing import Any, SupportsIndex, overload
 
 import strandline._native
 from strandline._native.array import random as random
+import strandline.array.typing
 
 class Dtype:
     """The type of an array's elements."""
@@ -56,94 +57,203 @@ class Array:
         """Whether the values are there; never waits."""
 
     def item(self) -> bool | int | float:
-        """The value of an array of one element."""
+        """
+        The value of an array of one element; ValueError for others. Evaluates.
+        """
 
-    def tolist(self) -> object:
-        """Nested lists of numbers."""
+    def tolist(self) -> Any:
+        """
+        Nested lists of numbers, one number for an array without axes. Evaluates.
+        """
 
     def __bool__(self) -> bool: ...
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
+    def __index__(self) -> int:
+        """Of a scalar of integers."""
+
     def __len__(self) -> int: ...
-    def __dlpack__(self, **options: object) -> object:
-        """Evaluates; read only by agreement."""
+    def __repr__(self) -> str:
+        """
+        As NumPy's, with the dtype; of more than 1000 elements the ends of each axis.
+        """
+
+    def __hash__(self) -> int:
+        """Of the object, which x += 1 keeps."""
+
+    def __iter__(self) -> Iterator[Array]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """
+        A DLPack capsule of the memory, which the array API standard of 2024 describes;
+        evaluates. Without a copy it is for reading: from version 1.0 on the capsule says so.
+        BufferError for another device than (1, 0), the host.
+        """
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The host's memory."""
+        """(1, 0), the host: every device of arrays has memory that it reaches."""
 
-    def __repr__(self) -> str: ...
-    def __hash__(self) -> int: ...
-    def __iter__(self) -> Iterator[Array]: ...
-    def __add__(self, arg: object, /) -> Array: ...
-    def __radd__(self, arg: object, /) -> Array: ...
-    def __iadd__(self, arg: object, /) -> Array: ...
-    def __sub__(self, arg: object, /) -> Array: ...
-    def __rsub__(self, arg: object, /) -> Array: ...
-    def __isub__(self, arg: object, /) -> Array: ...
-    def __mul__(self, arg: object, /) -> Array: ...
-    def __rmul__(self, arg: object, /) -> Array: ...
-    def __imul__(self, arg: object, /) -> Array: ...
-    def __truediv__(self, arg: object, /) -> Array: ...
-    def __rtruediv__(self, arg: object, /) -> Array: ...
-    def __itruediv__(self, arg: object, /) -> Array: ...
-    def __floordiv__(self, arg: object, /) -> Array: ...
-    def __rfloordiv__(self, arg: object, /) -> Array: ...
-    def __ifloordiv__(self, arg: object, /) -> Array: ...
-    def __mod__(self, arg: object, /) -> Array: ...
-    def __rmod__(self, arg: object, /) -> Array: ...
-    def __imod__(self, arg: object, /) -> Array: ...
-    def __pow__(self, arg: object, /) -> Array: ...
-    def __rpow__(self, arg: object, /) -> Array: ...
-    def __ipow__(self, arg: object, /) -> Array: ...
-    def __matmul__(self, arg: object, /) -> Array: ...
-    def __rmatmul__(self, arg: object, /) -> Array: ...
-    def __imatmul__(self, arg: object, /) -> Array: ...
-    def __and__(self, arg: object, /) -> Array: ...
-    def __rand__(self, arg: object, /) -> Array: ...
-    def __iand__(self, arg: object, /) -> Array: ...
-    def __or__(self, arg: object, /) -> Array: ...
-    def __ror__(self, arg: object, /) -> Array: ...
-    def __ior__(self, arg: object, /) -> Array: ...
-    def __eq__(self, b: object) -> Array: ...
-    def __ne__(self, b: object) -> Array: ...
-    def __lt__(self, b: object) -> Array: ...
-    def __le__(self, b: object) -> Array: ...
-    def __gt__(self, b: object) -> Array: ...
-    def __ge__(self, b: object) -> Array: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """
+        For NumPy where it cannot use the memory: bfloat16 needs a dtype, or ml_dtypes to be
+        installed; TypeError without.
+        """
+
+    def __add__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __radd__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __iadd__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __sub__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rsub__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __isub__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __mul__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rmul__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __imul__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __truediv__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rtruediv__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __itruediv__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __floordiv__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rfloordiv__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __ifloordiv__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __mod__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rmod__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __imod__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __pow__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rpow__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __ipow__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __matmul__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rmatmul__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __imatmul__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __and__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __rand__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __iand__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __or__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __ror__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __ior__(self, other: strandline.array.typing.ArrayLike, /) -> Array: ...
+    def __eq__(self, other: object, /) -> Array: ...
+    def __ne__(self, other: object, /) -> Array: ...
+    def __lt__(self, other: object, /) -> Array: ...
+    def __le__(self, other: object, /) -> Array: ...
+    def __gt__(self, other: object, /) -> Array: ...
+    def __ge__(self, other: object, /) -> Array: ...
     def __neg__(self) -> Array: ...
     def __abs__(self) -> Array: ...
     def __invert__(self) -> Array:
         """Of truth values."""
 
-    def __getitem__(self, index: object | None) -> Array: ...
-    def reshape(self, *shape) -> Array:
-        """Another shape; one extent may be -1."""
+    def __getitem__(self, index: Any, /) -> Array:
+        """
+        Elements by a number, a slice, None, ..., an array or list of integers, or a tuple of those,
+        with NumPy's meaning; slices are views. IndexError outside of an axis, TypeError for others.
+        """
 
-    def transpose(self, *axes) -> Array:
-        """Axes in another order, reversed unless said."""
+    def reshape(self, *shape: strandline.array.typing.ShapeLike) -> Array:
+        """
+        The elements row by row in another shape, given as one argument or several; one extent
+        may be -1. ValueError for another number of elements.
+        """
+
+    def transpose(self, *axes: strandline.array.typing.AxesLike) -> Array:
+        """
+        Axes in another order, given as one argument or several; reversed unless said.
+        """
 
     @property
     def T(self) -> Array:
         """Axes reversed."""
 
-    def astype(self, dtype: object) -> Array: ...
-    def flatten(self) -> Array: ...
-    def squeeze(self, axis: object | None = ...) -> Array: ...
-    def sum(self, axis: object | None = ..., keepdims: bool = ...) -> Array: ...
-    def mean(self, axis: object | None = ..., keepdims: bool = ...) -> Array: ...
-    def max(self, axis: object | None = ..., keepdims: bool = ...) -> Array: ...
-    def min(self, axis: object | None = ..., keepdims: bool = ...) -> Array: ...
+    def astype(self, dtype: strandline.array.typing.DtypeLike) -> Array:
+        """Converted: floats to integers towards zero, anything to bool by != 0."""
 
-def array(value: object, dtype: object | None = ...) -> Array:
+    def flatten(self) -> Array:
+        """Along one axis, row by row."""
+
+    def squeeze(self, axis: strandline.array.typing.AxesLike | None = None) -> Array:
+        """
+        Without axes of extent 1, all unless said. ValueError for one of another extent.
+        """
+
+    def sum(
+        self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
+    ) -> Array:
+        """
+        The sum over an axis, several, or all; bool is counted in int32, uint8 in uint32.
+        keepdims leaves axes of extent 1. ValueError for an axis that is not there.
+        """
+
+    def prod(
+        self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
+    ) -> Array:
+        """The product over an axis, several, or all; dtypes as for sum."""
+
+    def mean(
+        self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
+    ) -> Array:
+        """The mean over an axis, several, or all; of integers a float32."""
+
+    def max(
+        self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
+    ) -> Array:
+        """
+        The largest over an axis, several, or all; NaN if one is. ValueError for an axis
+        without elements.
+        """
+
+    def min(
+        self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
+    ) -> Array:
+        """
+        The smallest over an axis, several, or all; NaN if one is. ValueError for an axis
+        without elements.
+        """
+
+    def logsumexp(
+        self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
+    ) -> Array:
+        """
+        log(sum(exp(a))) over an axis, several, or all, without overflow; a float.
+        """
+
+    def argmax(self, axis: SupportsIndex | None = None, keepdims: bool = False) -> Array:
+        """Index of the first largest along an axis, or of all elements; uint32."""
+
+    def argmin(self, axis: SupportsIndex | None = None, keepdims: bool = False) -> Array:
+        """Index of the first smallest along an axis, or of all elements; uint32."""
+
+    def var(
+        self,
+        axis: strandline.array.typing.AxesLike | None = None,
+        keepdims: bool = False,
+        ddof: int = 0,
+    ) -> Array:
+        """
+        The variance over an axis, several, or all, divided by n - ddof; a float. ValueError for an
+        axis that is not there.
+        """
+
+def array(
+    value: strandline.array.typing.ArrayLike, dtype: strandline.array.typing.DtypeLike | None = None
+) -> Array:
     """
-    A new array of a number, nested lists, or a buffer, copied. Integers become int32, or int64
-    where they need it; floats and buffers of float64 become float32 unless a dtype is given.
+    A new array of a number, nested lists, a buffer or a DLPack tensor, copied. Integers become
+    int32, or int64 where they need it; floats and memory of float64 become float32 unless a
+    dtype is given. TypeError for what has no numbers, ValueError for lists of unequal lengths.
     """
 
-def asarray(value: object, dtype: object | None = ..., copy: bool | None = ...) -> Array:
+def asarray(
+    value: strandline.array.typing.ArrayLike,
+    dtype: strandline.array.typing.DtypeLike | None = None,
+    copy: bool | None = None,
+) -> Array:
     """
-    An array over the own memory of a buffer, or of a tensor that has __dlpack__, where layout
-    and device allow it, else a copy. copy=False refuses strides, copy=True always copies. The
+    An array over the own memory of a buffer, or of a tensor that has __dlpack__, in any layout
+    of whole, aligned elements, where the device can use it; else a copy. An array is returned
+    as it is. copy=True always copies, copy=False raises ValueError where a copy is needed. The
     memory must not change while arrays use it.
     """
 
@@ -214,239 +324,377 @@ def synchronize(device: Device) -> None:
 def synchronize(stream: Stream) -> None:
     """Waits for the work of a stream."""
 
-def zeros(shape: object, dtype: object | None = ...) -> Array:
-    """Zeros, float32 unless said."""
+def zeros(
+    shape: strandline.array.typing.ShapeLike, dtype: strandline.array.typing.DtypeLike | None = None
+) -> Array:
+    """Zeros of a shape, float32 unless said."""
 
-def ones(shape: object, dtype: object | None = ...) -> Array:
-    """Ones, float32 unless said."""
+def ones(
+    shape: strandline.array.typing.ShapeLike, dtype: strandline.array.typing.DtypeLike | None = None
+) -> Array:
+    """Ones of a shape, float32 unless said."""
 
-def full(shape: object, value: object, dtype: object | None = ...) -> Array:
-    """A value spread over a shape."""
+def full(
+    shape: strandline.array.typing.ShapeLike,
+    value: strandline.array.typing.ArrayLike,
+    dtype: strandline.array.typing.DtypeLike | None = None,
+) -> Array:
+    """
+    A value, which broadcasts to the shape, spread over it; of the value's dtype unless said.
+    """
 
-def zeros_like(a: Array) -> Array:
+def zeros_like(a: strandline.array.typing.ArrayLike) -> Array:
     """Zeros of its shape and dtype."""
 
-def ones_like(a: Array) -> Array:
+def ones_like(a: strandline.array.typing.ArrayLike) -> Array:
     """Ones of its shape and dtype."""
 
 def arange(
-    start: object, stop: object | None = ..., step: object = ..., dtype: object | None = ...
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: strandline.array.typing.DtypeLike | None = None,
 ) -> Array:
-    """start, start + step, … before stop; with one argument from 0 to it. int32 of integers that fit, int64 of larger ones, float32 of floats."""
+    """
+    start, start + step, … before stop; with one argument from 0 to it. int32 of integers
+    that fit, int64 of larger ones, float32 of floats. ValueError for a step of 0 and for bounds
+    that are not finite.
+    """
 
-def eye(n: int, m: int | None = ..., k: int = ..., dtype: object | None = ...) -> Array:
-    """Ones on the k-th diagonal of n rows and m columns."""
+def eye(
+    n: int, m: int | None = None, k: int = 0, dtype: strandline.array.typing.DtypeLike | None = None
+) -> Array:
+    """Ones on the k-th diagonal of n rows and m columns, n unless said."""
 
-def negative(a: object) -> Array:
+def negative(a: strandline.array.typing.ArrayLike) -> Array:
     """-a"""
 
-def abs(a: object) -> Array:
+def abs(a: strandline.array.typing.ArrayLike) -> Array:
     """|a|"""
 
-def sign(a: object) -> Array:
+def sign(a: strandline.array.typing.ArrayLike) -> Array:
     """-1, 0 or 1."""
 
-def square(a: object) -> Array:
+def square(a: strandline.array.typing.ArrayLike) -> Array:
     """a * a"""
 
-def logical_not(a: object) -> Array:
+def logical_not(a: strandline.array.typing.ArrayLike) -> Array:
     """Whether it is 0."""
 
-def exp(a: object) -> Array:
-    """e to the power of a."""
+def exp(a: strandline.array.typing.ArrayLike) -> Array:
+    """e to the power of a; integers become float32."""
 
-def log(a: object) -> Array:
-    """The natural logarithm."""
+def log(a: strandline.array.typing.ArrayLike) -> Array:
+    """The natural logarithm; integers become float32."""
 
-def sqrt(a: object) -> Array:
-    """The square root."""
+def sqrt(a: strandline.array.typing.ArrayLike) -> Array:
+    """The square root; integers become float32."""
 
-def rsqrt(a: object) -> Array:
+def rsqrt(a: strandline.array.typing.ArrayLike) -> Array:
     """1 / sqrt(a)"""
 
-def tanh(a: object) -> Array:
+def tanh(a: strandline.array.typing.ArrayLike) -> Array:
     """The hyperbolic tangent."""
 
-def sigmoid(a: object) -> Array:
+def sigmoid(a: strandline.array.typing.ArrayLike) -> Array:
     """1 / (1 + exp(-a))"""
 
-def erf(a: object) -> Array:
+def erf(a: strandline.array.typing.ArrayLike) -> Array:
     """The error function."""
 
-def erfinv(a: object) -> Array:
+def erfinv(a: strandline.array.typing.ArrayLike) -> Array:
     """The inverse of the error function."""
 
-def sin(a: object) -> Array:
+def sin(a: strandline.array.typing.ArrayLike) -> Array:
     """The sine of radians."""
 
-def cos(a: object) -> Array:
+def cos(a: strandline.array.typing.ArrayLike) -> Array:
     """The cosine of radians."""
 
-def floor(a: object) -> Array:
+def floor(a: strandline.array.typing.ArrayLike) -> Array:
     """The largest integer not above."""
 
-def ceil(a: object) -> Array:
+def ceil(a: strandline.array.typing.ArrayLike) -> Array:
     """The smallest integer not below."""
 
-def round(a: object) -> Array:
+def round(a: strandline.array.typing.ArrayLike) -> Array:
     """The nearest integer, the even one of two."""
 
-def stop_gradient(a: object) -> Array:
+def stop_gradient(a: strandline.array.typing.ArrayLike) -> Array:
     """The same values, without a gradient."""
 
-def contiguous(a: object) -> Array:
+def contiguous(a: strandline.array.typing.ArrayLike) -> Array:
     """The same values, row by row in memory."""
 
-def add(a: object, b: object) -> Array:
-    """a + b"""
+def add(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
+    """a + b; they broadcast, and dtypes are promoted."""
 
-def subtract(a: object, b: object) -> Array:
+def subtract(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a - b"""
 
-def multiply(a: object, b: object) -> Array:
+def multiply(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a * b"""
 
-def divide(a: object, b: object) -> Array:
-    """The real quotient."""
+def divide(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
+    """The real quotient; integers become float32."""
 
-def floor_divide(a: object, b: object) -> Array:
+def floor_divide(
+    a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike
+) -> Array:
     """a // b; of integers by 0 it is 0."""
 
-def remainder(a: object, b: object) -> Array:
+def remainder(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a % b, of the sign of b."""
 
-def power(a: object, b: object) -> Array:
+def power(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a ** b"""
 
-def maximum(a: object, b: object) -> Array:
+def maximum(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """The larger; NaN if one is."""
 
-def minimum(a: object, b: object) -> Array:
+def minimum(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """The smaller; NaN if one is."""
 
-def logaddexp(a: object, b: object) -> Array:
+def logaddexp(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """log(exp(a) + exp(b))"""
 
-def equal(a: object, b: object) -> Array:
+def equal(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a == b"""
 
-def not_equal(a: object, b: object) -> Array:
+def not_equal(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a != b"""
 
-def less(a: object, b: object) -> Array:
+def less(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a < b"""
 
-def less_equal(a: object, b: object) -> Array:
+def less_equal(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a <= b"""
 
-def greater(a: object, b: object) -> Array:
+def greater(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """a > b"""
 
-def greater_equal(a: object, b: object) -> Array:
+def greater_equal(
+    a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike
+) -> Array:
     """a >= b"""
 
-def logical_and(a: object, b: object) -> Array:
+def logical_and(
+    a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike
+) -> Array:
     """Whether neither is 0."""
 
-def logical_or(a: object, b: object) -> Array:
+def logical_or(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
     """Whether one is not 0."""
 
-def matmul(a: object, b: object) -> Array:
-    """The matrix product, as NumPy has it."""
+def matmul(a: strandline.array.typing.ArrayLike, b: strandline.array.typing.ArrayLike) -> Array:
+    """
+    The matrix product over the last two axes, as NumPy has it; the axes before broadcast.
+    """
 
-def where(condition: object, a: object, b: object) -> Array:
-    """a where the condition holds, else b."""
+def where(
+    condition: strandline.array.typing.ArrayLike,
+    a: strandline.array.typing.ArrayLike,
+    b: strandline.array.typing.ArrayLike,
+) -> Array:
+    """a where the condition is not 0, else b; the three broadcast."""
 
-def clip(a: object, low: object | None = ..., high: object | None = ...) -> Array:
-    """a within the bounds that are given."""
+def clip(
+    a: strandline.array.typing.ArrayLike,
+    low: strandline.array.typing.ArrayLike | None = None,
+    high: strandline.array.typing.ArrayLike | None = None,
+) -> Array:
+    """a within the bounds that are given; the three broadcast."""
 
-def astype(a: object, dtype: object) -> Array:
+def astype(a: strandline.array.typing.ArrayLike, dtype: strandline.array.typing.DtypeLike) -> Array:
     """Converted: floats to integers towards zero, anything to bool by != 0."""
 
 def matmul_library() -> str:
-    """What multiplies float matrices."""
-
-def sum(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
     """
-    Over an axis, several, or all; bool is counted in int32, uint8 in uint32.
+    What multiplies float matrices: OpenBLAS with its version, or plain loops.
     """
 
-def prod(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """The product over an axis, several, or all."""
+def sum(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """
+    The sum over an axis, several, or all; bool is counted in int32, uint8 in uint32.
+    keepdims leaves axes of extent 1. ValueError for an axis that is not there.
+    """
 
-def mean(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """The mean over an axis, several, or all."""
+def prod(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """The product over an axis, several, or all; dtypes as for sum."""
 
-def max(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """The largest over an axis, several, or all."""
+def mean(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """The mean over an axis, several, or all; of integers a float32."""
 
-def min(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """The smallest over an axis, several, or all."""
+def max(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """
+    The largest over an axis, several, or all; NaN if one is. ValueError for an axis
+    without elements.
+    """
 
-def logsumexp(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """log(sum(exp(a))) over axes, without overflow."""
+def min(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """
+    The smallest over an axis, several, or all; NaN if one is. ValueError for an axis
+    without elements.
+    """
 
-def argmax(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """Index of the first largest, uint32."""
+def logsumexp(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """
+    log(sum(exp(a))) over an axis, several, or all, without overflow; a float.
+    """
 
-def argmin(a: object, axis: object | None = ..., keepdims: bool = ...) -> Array:
-    """Index of the first smallest, uint32."""
+def argmax(
+    a: strandline.array.typing.ArrayLike, axis: SupportsIndex | None = None, keepdims: bool = False
+) -> Array:
+    """Index of the first largest along an axis, or of all elements; uint32."""
 
-def var(a: object, axis: object | None = ..., keepdims: bool = ..., ddof: int = ...) -> Array:
-    """The variance over axes, divided by n - ddof."""
+def argmin(
+    a: strandline.array.typing.ArrayLike, axis: SupportsIndex | None = None, keepdims: bool = False
+) -> Array:
+    """Index of the first smallest along an axis, or of all elements; uint32."""
 
-def softmax(a: object, axis: object | None = ...) -> Array:
-    """exp(a) / sum(exp(a)) over axes."""
+def var(
+    a: strandline.array.typing.ArrayLike,
+    axis: strandline.array.typing.AxesLike | None = None,
+    keepdims: bool = False,
+    ddof: int = 0,
+) -> Array:
+    """
+    The variance over an axis, several, or all, divided by n - ddof; a float. ValueError for an
+    axis that is not there.
+    """
 
-def reshape(a: object, shape: object) -> Array:
-    """Another shape; one extent may be -1."""
+def softmax(
+    a: strandline.array.typing.ArrayLike, axis: strandline.array.typing.AxesLike | None = None
+) -> Array:
+    """
+    exp(a) / sum(exp(a)) over an axis, several, or all, without overflow; of its shape.
+    """
 
-def transpose(a: object, axes: object | None = ...) -> Array:
-    """Axes in another order, reversed unless said."""
+def reshape(
+    a: strandline.array.typing.ArrayLike, shape: strandline.array.typing.ShapeLike
+) -> Array:
+    """
+    The elements row by row in another shape; one extent may be -1. A view where strides allow.
+    ValueError for another number of elements.
+    """
 
-def swapaxes(a: Array, first: int, second: int) -> Array:
-    """Two axes exchanged."""
+def broadcast_to(
+    a: strandline.array.typing.ArrayLike, shape: strandline.array.typing.ShapeLike
+) -> Array:
+    """
+    Spread over a shape: extents are equal from the right, or 1. A view. ValueError otherwise.
+    """
 
-def moveaxis(a: Array, source: int, to: int) -> Array:
-    """One axis moved, the others in order."""
-
-def broadcast_to(a: object, shape: object) -> Array:
-    """Spread over a shape."""
-
-def expand_dims(a: object, axis: object) -> Array:
-    """New axes of extent 1, counted in the result."""
-
-def squeeze(a: object, axis: object | None = ...) -> Array:
-    """Without axes of extent 1, all unless said."""
-
-def flatten(a: object) -> Array:
+def flatten(a: strandline.array.typing.ArrayLike) -> Array:
     """Along one axis, row by row."""
 
-def split(a: object, parts: object, axis: int = ...) -> list[Array]:
-    """Equal parts, or parts that end before each index."""
+def expand_dims(
+    a: strandline.array.typing.ArrayLike, axis: strandline.array.typing.AxesLike
+) -> Array:
+    """New axes of extent 1, counted in the result."""
 
-def concatenate(arrays: object, axis: int = ...) -> Array:
-    """One after another along an axis."""
-
-def stack(arrays: object, axis: int = ...) -> Array:
-    """One beside another along a new axis."""
-
-def pad(a: object, widths: object, value: object = ...) -> Array:
-    """More elements before and after, of one value."""
-
-def take(a: object, indices: object, axis: int | None = ...) -> Array:
-    """Elements at indices along an axis; of all elements without one."""
-
-def scatter_add(a: Array, indices: object, updates: object, axis: int = ...) -> Array:
+def squeeze(
+    a: strandline.array.typing.ArrayLike, axis: strandline.array.typing.AxesLike | None = None
+) -> Array:
     """
-    a with updates added at indices along an axis; the updates' first axes are the indices'.
+    Without axes of extent 1, all unless said. ValueError for one of another extent.
     """
 
-def eval(*trees: object) -> None:
-    """Queues what the arrays in these trees need and waits for their values."""
+def transpose(
+    a: strandline.array.typing.ArrayLike, axes: strandline.array.typing.AxesLike | None = None
+) -> Array:
+    """
+    Axes in another order, reversed unless said; a view. ValueError unless each is named once.
+    """
 
-def async_eval(*trees: object) -> None:
-    """The same without waiting."""
+def swapaxes(a: strandline.array.typing.ArrayLike, first: int, second: int) -> Array:
+    """Two axes exchanged; a view."""
+
+def moveaxis(a: strandline.array.typing.ArrayLike, source: int, to: int) -> Array:
+    """One axis moved, the others in order; a view."""
+
+def split(
+    a: strandline.array.typing.ArrayLike, parts: int | Sequence[int], axis: int = 0
+) -> list[Array]:
+    """
+    So many equal parts along an axis, or parts from each index to the next; views. ValueError
+    for an extent that is no multiple of the number.
+    """
+
+def concatenate(arrays: Sequence[strandline.array.typing.ArrayLike], axis: int = 0) -> Array:
+    """
+    One after another along an axis; the other extents are equal, dtypes are promoted.
+    """
+
+def stack(arrays: Sequence[strandline.array.typing.ArrayLike], axis: int = 0) -> Array:
+    """
+    Arrays of one shape beside another along a new axis, counted in the result.
+    """
+
+def pad(
+    a: strandline.array.typing.ArrayLike,
+    widths: int | tuple[int, int] | Sequence[tuple[int, int]],
+    value: strandline.array.typing.ArrayLike = 0,
+) -> Array:
+    """
+    More elements before and after, of one value: widths are a number for both ends of all axes,
+    a pair for all axes, or a pair for each.
+    """
+
+def take(
+    a: strandline.array.typing.ArrayLike,
+    indices: strandline.array.typing.ArrayLike,
+    axis: int | None = None,
+) -> Array:
+    """
+    Elements at indices along an axis, whose place the indices' axes take; of all elements
+    without one. An index outside shows as an IndexError when the work is waited for.
+    """
+
+def scatter_add(
+    a: strandline.array.typing.ArrayLike,
+    indices: strandline.array.typing.ArrayLike,
+    updates: strandline.array.typing.ArrayLike,
+    axis: int = 0,
+) -> Array:
+    """
+    a with updates added at indices along an axis; the updates' first axes are the indices', the
+    others those of a. Indices that are named twice add twice.
+    """
+
+def eval(*trees: Any) -> None:
+    """
+    Queues what the arrays in these lists, tuples and dictionaries need and waits for their
+    values. DeviceError when work failed, ValueError inside of a function that is being
+    differentiated, TypeError for what is no tree of arrays.
+    """
+
+def async_eval(*trees: Any) -> None:
+    """Queues what the arrays in these trees need; returns before it has run."""
 
 def value_and_grad(
     function: Callable[[list[Array]], list[Array]],
