@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of elementwise primitives.
+// Gradients of elementwise primitives. Where a function has no slope (abs at 0, equal operands of
+// maximum, a bound of clip) or an infinite one (sqrt at 0), they are MLX's, so that programs train
+// alike on both; docs/array.md lists these corners.
 #include "array/primitives.h"
 #include "strandline/array/operations.h"
 

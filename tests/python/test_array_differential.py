@@ -158,6 +158,51 @@ def test_gradients_are_central_differences_long(name):
             raise AssertionError(f"{name} with seed {seed}") from error
 
 
+@pytest.mark.parametrize("dtype", ALL)
+def test_casts_are_numpys(dtype):
+    for source in ALL:
+        case = CASES["add"]
+        for seed in range(6):
+            random = np.random.default_rng([seed, ALL.index(source)])
+            view = View(random, tuple(int(n) for n in random.integers(0, 5, 3)))
+            base = values_of(random, view.base, source, case)
+            if "uint" in dtype:  # below 0 it is NumPy that leaves the answer to the processor
+                base = np.abs(base) if source != "bool" else base
+            got = view(sa, sa.array(base, dtype=source)).astype(dtype)
+            assert got.dtype.name == dtype
+            wide = np.asarray(got.astype("float64"))
+            plain = "float64" if dtype in FLOATS else dtype
+            np.testing.assert_array_equal(wide, view(np, base).astype(plain).astype("float64"))
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_what_is_made_of_nothing_is_numpys(dtype):
+    kept = "float64" if dtype in FLOATS else dtype
+
+    def expect(ours, theirs):
+        assert ours.dtype.name == dtype
+        np.testing.assert_array_equal(np.asarray(ours.astype("float64")), theirs.astype(kept))
+
+    for shape in ((), (0,), (3,), (2, 0, 3), (2, 3, 4)):
+        expect(sa.zeros(shape, dtype), np.zeros(shape))
+        expect(sa.ones(shape, dtype), np.ones(shape))
+        expect(sa.full(shape, 1, dtype), np.ones(shape))
+        like = sa.ones(shape, dtype)
+        expect(sa.zeros_like(like), np.zeros(shape))
+        expect(sa.ones_like(sa.zeros_like(like)), np.ones(shape))
+    for rows, columns, diagonal in ((3, 3, 0), (2, 4, 1), (4, 2, -1), (0, 3, 0), (2, 2, 5)):
+        expect(sa.eye(rows, columns, diagonal, dtype), np.eye(rows, columns, diagonal))
+    if dtype != "bool":
+        for bounds in ((5,), (1, 9, 2), (3, 3), (7, 0, -3)):
+            expect(sa.arange(*bounds, dtype=dtype), np.arange(*bounds))
+
+
+def test_erfinv_undoes_erf():
+    x = np.random.default_rng(1).uniform(-2.5, 2.5, 500)
+    back = sa.erfinv(sa.erf(sa.array(x, dtype=sa.float64)))
+    np.testing.assert_allclose(np.asarray(back), x, rtol=1e-9)
+
+
 def test_every_operation_has_a_case():
     others = {  # asked elsewhere
         "array", "zeros", "ones", "full", "zeros_like", "ones_like", "arange", "eye", "erfinv",
