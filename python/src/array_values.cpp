@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_values.h"
 
-#include <atomic>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "cpython_compat.h"
 #include "foreign_memory.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/core/error.h"
 
 namespace strandline::python {
@@ -16,8 +17,6 @@ using array::Dtype;
 using array::Shape;
 
 namespace {
-
-std::atomic<bool> g_has_simulated{false};
 
 bool holds(Dtype dtype, std::int64_t number) noexcept {
   switch (dtype) {
@@ -284,12 +283,16 @@ std::vector<Array> arrays_in(const char* function, nb::handle tree) {
   return arrays;
 }
 
-ReleasedForWait::ReleasedForWait() {
-  if (!g_has_simulated.load(std::memory_order_relaxed)) release_.emplace();
-}
+// -- blocking -------------------------------------------------------------------------------------
 
-void note_simulated_device() noexcept {
-  g_has_simulated.store(true, std::memory_order_relaxed);
+void install_blocking_hook() noexcept {
+  array::set_blocking_hook(
+      {.let_go = []() noexcept -> void* {
+         const bool holds = Py_IsInitialized() != 0 && current_thread_state() != nullptr;
+         return holds ? PyEval_SaveThread() : nullptr;
+       },
+       .take_back =
+           [](void* held) noexcept { PyEval_RestoreThread(static_cast<PyThreadState*>(held)); }});
 }
 
 }  // namespace strandline::python

@@ -96,17 +96,11 @@ std::string text_of(const array::Array& array);
 /// Lists, tuples and dictionaries, nested, of arrays; other values are refused, None is nothing.
 std::vector<array::Array> arrays_in(const char* function, nb::handle tree);
 
-/// Lets go of the interpreter lock while a thread waits for the host. With a simulated device the
-/// lock is kept: queued work there may be Python's (init_sim.cpp).
-class ReleasedForWait {
- public:
-  ReleasedForWait();
-
- private:
-  std::optional<nb::gil_scoped_release> release_;
-};
-/// From now on some device may be a simulated one.
-void note_simulated_device() noexcept;
+/// Lets go of the interpreter lock where a thread evaluates or waits, which it does with an array
+/// of its own: `x += 1` changes what a Python object's is. Elsewhere the lock of graphs sees to it
+/// that nobody waits for it with the interpreter lock (install_blocking_hook).
+using ReleasedForWait = nb::gil_scoped_release;
+void install_blocking_hook() noexcept;
 
 /// What a consumer asks of `__dlpack__`, each None unless said.
 struct TensorWishes {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cpython_compat.h"
 #include "strandline/core/error.h"
 
 namespace strandline::python {
@@ -22,6 +23,7 @@ namespace {
 struct Released {
   std::mutex mutex;
   std::vector<std::unique_ptr<Exporter>> exporters;
+  std::vector<PyObject*> objects;
 };
 Released& released() {
   static Released& instance = *new Released;
@@ -256,9 +258,28 @@ std::optional<Array> array_over(ForeignMemory& memory) {
 
 void drop_released_owners() noexcept {
   std::vector<std::unique_ptr<Exporter>> exporters;
-  Released& all = released();
-  const std::lock_guard guard(all.mutex);
-  exporters.swap(all.exporters);
+  std::vector<PyObject*> objects;
+  {
+    Released& all = released();
+    const std::lock_guard guard(all.mutex);
+    exporters.swap(all.exporters);
+    objects.swap(all.objects);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+}
+
+void drop_later(PyObject* object) noexcept {
+  if (Py_IsInitialized() == 0) return;
+  if (current_thread_state() != nullptr) {
+    Py_DECREF(object);
+    return;
+  }
+  try {
+    Released& all = released();
+    const std::lock_guard guard(all.mutex);
+    all.objects.push_back(object);
+  } catch (const std::bad_alloc&) {  // then it stays for ever
+  }
 }
 
 }  // namespace strandline::python

@@ -56,5 +56,7 @@ std::optional<array::Array> array_over(ForeignMemory& memory);
 
 /// Lets go of exporters whose memory arrays no longer use; with the interpreter lock.
 void drop_released_owners() noexcept;
+/// Lets go of an object now when this thread has the interpreter lock, else with the next of those.
+void drop_later(PyObject* object) noexcept;
 
 }  // namespace strandline::python

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: allocators, their limits and statistics, and the default one that MLX's names of memory
-// functions act on. The device is never called with the interpreter lock let go, as in
-// init_sim.cpp.
+// functions act on. The interpreter lock is held: what allocators ask of a device is short.
 
 #include <optional>
 

@@ -96,7 +96,7 @@ const char* status_name(const Array& a) {
 }
 
 nb::object primitive_name(const Array& a) {
-  const auto& call = a.descriptor().call;
+  const auto call = array::call_of(a);
   return call == nullptr ? nb::none() : text_object(std::string(call->primitive->name()));
 }
 
@@ -147,7 +147,7 @@ void def_facts(ArrayClass& array) {
           "address", [](const Array& a) { return array::buffer_address_of(a); },
           "Of its buffer, as the record has it; 0 before it has one.")
       .def(
-          "is_available", [](const Array& a) { return a.is_available(); },
+          "is_available", [](Array a) { return a.is_available(); },
           "Whether the values are there; never waits.");
 }
 
@@ -269,6 +269,7 @@ void def_making(nb::module_& m) {
 }  // namespace
 
 void init_array(nb::module_& m) {
+  install_blocking_hook();
   nb::module_ sub = m.def_submodule("array", "Lazy arrays.");
   def_dtypes(sub);
   ArrayClass array(sub, "Array", nb::type_slots(g_array_slots), nb::is_weak_referenceable(),

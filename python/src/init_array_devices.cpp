@@ -19,7 +19,6 @@ using array::Stream;
 
 Device make_device(const AllocatorHandle& handle) {
   device::Device& port = handle->device();
-  if (&port != &alloc::host_device()) note_simulated_device();
   // The allocator keeps its machine alive.
   return {std::shared_ptr<device::Device>(handle.allocator, &port), handle.allocator};
 }

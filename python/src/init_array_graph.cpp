@@ -14,6 +14,7 @@
 #include "strandline/array/descriptor.h"
 #include "strandline/array/eval.h"
 #include "strandline/array/graph.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/array/primitive.h"
 #include "strandline/array/transforms.h"
 #include "strandline/core/error.h"
@@ -45,8 +46,8 @@ std::string graph_text(const Arrays& outputs,
 nb::list plan(const Arrays& outputs) {
   nb::list steps;
   for (const auto& step : array::plan_evaluation(outputs).steps) {
-    const std::string name(step.array.descriptor().call->primitive->name());
-    steps.append(nb::make_tuple(text_object(name), nb::cast(step.array), step.consumers));
+    steps.append(nb::make_tuple(text_object(std::string(step.operation)), nb::cast(step.array),
+                                step.consumers));
   }
   return steps;
 }
@@ -56,6 +57,7 @@ bool label(const Array& a, const std::string& text) {
   if (!record::recording()) return false;
   record::Recorder& recorder = record::recorder();
   const LabelId label = recorder.tables().labels.intern(text);
+  const array::GraphGuard guard;
   array::Descriptor& node = a.descriptor();
   node.record.label = label;
   if (node.call != nullptr) node.call->record.label = label;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: the simulated device, the submodule strandline._native.sim: its options, memory, faults,
 // findings, counters and clock. Its streams stand in init_sim_streams.cpp.
-// The interpreter lock is held throughout: queued work may be Python's, and a simulation computes
-// little.
+// The interpreter lock is held but where queued work runs (init_sim_streams.cpp).
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: streams and device events of the simulated device, as methods of its machine. Streams and
 // events are numbers here; strandline/sim.py makes classes of them.
+// Whatever runs queued work, or waits for a thread that does, lets go of the interpreter lock: work
+// may be Python's, and takes it.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "foreign_memory.h"
 #include "memory_buffer.h"
 #include "sim_machine.h"
 
@@ -39,14 +42,33 @@ void add_accesses(device::Work& work, const std::vector<const MemoryBuffer*>& bu
   }
 }
 
+/// A callable of Python as work, on whichever thread runs it. Its last holder may be any thread.
+class PythonBody {
+ public:
+  explicit PythonBody(nb::object callable) : callable_(callable.release().ptr()) {}
+  ~PythonBody() { drop_later(callable_); }
+  PythonBody(const PythonBody&) = delete;
+  PythonBody& operator=(const PythonBody&) = delete;
+
+  void operator()() const {
+    if (Py_IsInitialized() == 0) return;
+    const nb::gil_scoped_acquire held;
+    nb::borrow(callable_)();
+  }
+
+ private:
+  PyObject* callable_;
+};
+
 void enqueue(const SimMachine& machine, StreamNumber stream, const std::string& name,
              const std::vector<const MemoryBuffer*>& reads,
              const std::vector<const MemoryBuffer*>& writes, nb::object body) {
   device::Work work{.name = name, .accesses = {}, .binds = {}, .body = {}};
   add_accesses(work, reads, device::AccessMode::read);
   add_accesses(work, writes, device::AccessMode::write);
+  drop_released_owners();
   if (!body.is_none()) {
-    work.body = [body = std::move(body)] { body(); };
+    work.body = [kept = std::make_shared<PythonBody>(std::move(body))] { (*kept)(); };
   }
   streams(machine).enqueue({stream}, std::move(work));
 }
@@ -80,7 +102,10 @@ void def_events(nb::class_<SimMachine>& machine) {
           nb::arg("stream"), nb::arg("event"))
       .def(
           "wait_event",
-          [](const SimMachine& m, std::uint64_t event) { streams(m).wait(DeviceEventId{event}); },
+          [](const SimMachine& m, std::uint64_t event) {
+            const nb::gil_scoped_release released;
+            streams(m).wait(DeviceEventId{event});
+          },
           nb::arg("event"))
       .def(
           "event_is_done",
@@ -108,7 +133,10 @@ void def_sim_streams(nb::class_<SimMachine>& machine) {
           nb::arg("name"))
       .def(
           "destroy_stream",
-          [](const SimMachine& m, StreamNumber stream) { streams(m).destroy({stream}); },
+          [](const SimMachine& m, StreamNumber stream) {
+            const nb::gil_scoped_release released;
+            streams(m).destroy({stream});
+          },
           nb::arg("stream"))
       .def("copy", &copy, nb::arg("stream"), nb::arg("to"), nb::arg("to_offset"), nb::arg("source"),
            nb::arg("source_offset"), nb::arg("bytes"))
@@ -121,20 +149,38 @@ void def_sim_streams(nb::class_<SimMachine>& machine) {
                    " writes: collections.abc.Sequence[strandline._native.Buffer],"
                    " body: collections.abc.Callable[[], object] | None) -> None"))
       .def(
-          "submit", [](const SimMachine& m, StreamNumber stream) { streams(m).submit({stream}); },
+          "submit",
+          [](const SimMachine& m, StreamNumber stream) {
+            const nb::gil_scoped_release released;
+            streams(m).submit({stream});
+          },
           nb::arg("stream"))
       .def(
           "wait",
-          [](const SimMachine& m, StreamNumber stream) { streams(m).wait(StreamId{stream}); },
+          [](const SimMachine& m, StreamNumber stream) {
+            const nb::gil_scoped_release released;
+            streams(m).wait(StreamId{stream});
+          },
           nb::arg("stream"))
-      .def("wait_all", [](const SimMachine& m) { streams(m).wait_all(); })
+      .def("wait_all",
+           [](const SimMachine& m) {
+             const nb::gil_scoped_release released;
+             streams(m).wait_all();
+           })
       .def(
           "pending", [](const SimMachine& m, StreamNumber stream) { return m->pending({stream}); },
           nb::arg("stream"))
       .def(
-          "run_one", [](const SimMachine& m, StreamNumber stream) { return m->run_one({stream}); },
+          "run_one",
+          [](const SimMachine& m, StreamNumber stream) {
+            const nb::gil_scoped_release released;
+            return m->run_one({stream});
+          },
           nb::arg("stream"))
-      .def("run_all", [](const SimMachine& m) { m->run_all(); });
+      .def("run_all", [](const SimMachine& m) {
+        const nb::gil_scoped_release released;
+        m->run_all();
+      });
   def_events(machine);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays and descriptors: making leaves and nodes, waiting, reading, letting go.
+// Arrays and descriptors: making leaves and nodes, and letting go of them.
 #include "strandline/array/array.h"
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 #include "array/cast.h"
 #include "array/data.h"
-#include "array/iterate.h"
 #include "array/node_memory.h"
 #include "array/node_record.h"
+#include "array/plan.h"
 #include "array/tracing.h"
-#include "strandline/array/eval.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/array/primitive.h"
 #include "strandline/core/error.h"
 
@@ -42,7 +42,7 @@ Array make_leaf(const Shape& shape, Dtype dtype, const Device& device) {
   Array leaf(make_descriptor("array", shape, dtype));
   Descriptor& node = leaf.descriptor();
   node.record = record_node(kLeafOp);
-  node.status = Status::available;
+  node.status.store(Status::available, std::memory_order_release);
   const record::OpContext context = leaf_context(node.record);
   const record::OpScope scope(context);
   auto data = make_node_part<Data>();
@@ -51,21 +51,6 @@ Array make_leaf(const Shape& shape, Dtype dtype, const Device& device) {
   data->storage->written.store(data->version, std::memory_order_release);
   set_data(leaf, std::move(data));
   return leaf;
-}
-
-bool has_passed(const Completion& point) noexcept {
-  try {
-    return point.is_done();
-  } catch (...) {  // the device will not say
-    return false;
-  }
-}
-
-void throw_unmade(const Descriptor& node) {
-  throw DeviceError(error_message("read", "values",
-                                  fmt::format("an array {} {} whose work failed",
-                                              shape_text(node.shape), dtype_name(node.dtype)),
-                                  "one whose work ran: make it again"));
 }
 
 }  // namespace
@@ -111,7 +96,7 @@ Array Array::wrap(void* memory, const Shape& shape, Dtype dtype, std::function<v
       device.state(), Storage::Wrapped{.buffer = buffer, .deleter = std::move(deleter)});
   data->version = data->storage->versions;
   data->storage->written.store(data->version, std::memory_order_release);
-  node.status = Status::available;
+  node.status.store(Status::available, std::memory_order_release);
   set_data(leaf, std::move(data));
   device.port().memory().note_host_write(slice_of(leaf));
   return leaf;
@@ -195,92 +180,17 @@ Dtype Array::dtype() const noexcept {
   return node_->dtype;
 }
 Status Array::status() const noexcept {
-  return node_->status;
-}
-
-// -- waiting and reading --------------------------------------------------------------------------
-
-bool Array::is_available() const {
-  if (node_->status == Status::available) return true;
-  if (node_->status == Status::unscheduled) return false;
-  if (node_->completion != nullptr && !node_->completion->is_done()) return false;
-  wait();
-  return true;
-}
-
-void Array::wait() const {
-  if (node_->status == Status::available) return;
-  if (node_->status == Status::unscheduled) {
-    throw InvalidArgument(error_message("wait", "array", "one that was never evaluated",
-                                        "one given to eval or async_eval before"));
-  }
-  const std::shared_ptr<Completion> completion = node_->completion;
-  const auto arrive = [&]() noexcept {
-    node_->completion = nullptr;
-    node_->status = Status::available;
-  };
-  try {
-    if (completion != nullptr) completion->wait();
-  } catch (...) {
-    // Work failed, and the wait is over; or the wait itself did, and may be tried again.
-    if (has_passed(*completion)) arrive();
-    throw;
-  }
-  arrive();
-}
-
-void Array::eval() const {
-  if (node_->status == Status::unscheduled) {
-    array::eval({*this});
-  } else {
-    wait();
-  }
-}
-
-const void* Array::read_data(Dtype dtype) const {
-  if (dtype != node_->dtype) {
-    throw TypeMismatch(
-        error_message("data", "element type", dtype_name(dtype), dtype_name(node_->dtype)));
-  }
-  eval();
-  const Data& data = *node_->data;
-  if (node_->size > 0 && data.storage->written.load(std::memory_order_acquire) < data.version) {
-    throw_unmade(*node_);
-  }
-  return bytes_of(*this);
-}
-
-void Array::read_values(void* to, Dtype dtype) const {
-  const auto* from = static_cast<const std::byte*>(read_data(node_->dtype));
-  const std::size_t from_bytes = dtype_size_bytes(node_->dtype);
-  const std::size_t to_bytes = dtype_size_bytes(dtype);
-  auto* out = static_cast<std::byte*>(to);
-  std::vector<std::byte> row;
-  for_each_row<1>(node_->shape, {node_->strides}, [&](const auto& at, const Row<1>& run) {
-    const auto count = static_cast<std::size_t>(run.count);
-    row.resize(count * from_bytes);
-    gather(from_bytes, from + at[0] * static_cast<std::int64_t>(from_bytes), run.strides[0],
-           row.data(), count);
-    cast_elements(node_->dtype, row.data(), dtype, out, count);
-    out += count * to_bytes;
-  });
-}
-
-void Array::read_item(void* to, Dtype dtype) const {
-  if (node_->size != 1) {
-    throw InvalidArgument(
-        error_message("item", "array", fmt::format("{} elements", node_->size), "one element"));
-  }
-  read_values(to, dtype);
+  return node_->status.load(std::memory_order_acquire);
 }
 
 // -- letting go -----------------------------------------------------------------------------------
 
-void Array::detach() const noexcept {
-  const std::shared_ptr<Call> call = std::move(node_->call);
-  node_->call = nullptr;
-  node_->position = 0;
-  if (call == nullptr) return;
+std::shared_ptr<Call> take_call(const Array& array) noexcept {
+  Descriptor& node = array.descriptor();
+  std::shared_ptr<Call> call = std::move(node.call);
+  node.call = nullptr;
+  node.position = 0;
+  if (call == nullptr) return call;
   for (const std::weak_ptr<Descriptor>& weak : call->outputs) {
     const std::shared_ptr<Descriptor> sibling = weak.lock();
     if (sibling != nullptr && sibling->call == call) {
@@ -288,6 +198,13 @@ void Array::detach() const noexcept {
       sibling->position = 0;
     }
   }
+  return call;
+}
+
+void Array::detach() const noexcept {
+  std::shared_ptr<Call> call;  // goes when the graph has been let go of
+  const GraphGuard guard;
+  call = take_call(*this);
 }
 
 Descriptor::~Descriptor() {
@@ -320,7 +237,13 @@ Call::~Call() {
   t_put_off = nullptr;
 }
 
+std::shared_ptr<Call> call_of(const Array& array) noexcept {
+  const GraphGuard guard;
+  return array.descriptor().call;
+}
+
 std::vector<Array> outputs_of(const Array& array) {
+  const GraphGuard guard;
   const std::shared_ptr<Call>& call = array.descriptor().call;
   std::vector<Array> outputs;
   if (call == nullptr) return outputs;
@@ -346,6 +269,7 @@ std::vector<Array> outputs_of(const Array& array) {
 
 std::vector<Array> siblings_of(const Array& array) {
   std::vector<Array> siblings;
+  const GraphGuard guard;
   const std::shared_ptr<Call>& call = array.descriptor().call;
   if (call == nullptr) return siblings;
   for (const std::weak_ptr<Descriptor>& weak : call->outputs) {
@@ -356,16 +280,19 @@ std::vector<Array> siblings_of(const Array& array) {
 }
 
 std::uint64_t buffer_size_of(const Array& array) noexcept {
+  const GraphGuard guard;
   const Descriptor& node = array.descriptor();
   return node.data == nullptr ? 0 : node.data->storage->slice.size;
 }
 
 std::uint64_t buffer_address_of(const Array& array) noexcept {
+  const GraphGuard guard;
   const Descriptor& node = array.descriptor();
   return node.data == nullptr ? 0 : node.data->storage->slice.address;
 }
 
 Device device_of(const Array& array) {
+  const GraphGuard guard;
   const Descriptor& node = array.descriptor();
   if (node.data != nullptr) return Device(node.data->storage->device);
   if (node.call != nullptr) return node.call->primitive->stream().device();

@@ -53,13 +53,16 @@ Completion::~Completion() {
 
 void Completion::record() {
   stream->port().record(event, stream->id);
+  is_recorded_ = true;
 }
 
 bool Completion::is_done() const {
   return stream->port().query(event) == device::EventStatus::done;
 }
 
-void Completion::wait() const {
+void Completion::wait() {
+  ensure_recorded();
+  const BlockingScope blocking;
   stream->port().wait(event);
 }
 
@@ -115,6 +118,7 @@ bool DeviceState::wait_for_oldest() {
     points.pop_front();
   }
   try {
+    const BlockingScope blocking;
     port->streams().wait(oldest);
   } catch (...) {
     port->streams().destroy_event(oldest);
@@ -134,6 +138,7 @@ alloc::Buffer DeviceState::allocate(alloc::Allocator& from, std::uint64_t bytes,
       if (is_all_done) throw;
     }
     if (wait_for_oldest()) continue;
+    const BlockingScope blocking;
     port->streams().wait_all();
     is_all_done = true;
   }
@@ -248,6 +253,7 @@ void Stream::close() {
   }
   if (state_->is_closed.exchange(true)) return;
   std::exception_ptr failure;
+  const BlockingScope blocking;
   try {
     state_->port().wait(state_->id);
   } catch (...) {
@@ -304,10 +310,12 @@ StreamScope::~StreamScope() {
 
 void synchronize(const Stream& stream) {
   stream.state()->check_open("synchronize");
+  const BlockingScope blocking;
   stream.state()->port().wait(stream.id());
 }
 
 void synchronize(const Device& device) {
+  const BlockingScope blocking;
   device.port().streams().wait_all();
 }
 

@@ -10,11 +10,13 @@
 #include <string>
 
 #include "strandline/array/device.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/core/mutex.h"
 
 namespace strandline::array {
 
-/// A point on a stream, reached when all that was queued before it has run.
+/// A point on a stream, reached when all that was queued before it has run. The arrays of an
+/// evaluation share the one at its end, which is recorded then, or before when somebody asks.
 struct Completion {
   explicit Completion(std::shared_ptr<StreamState> on);
   ~Completion();
@@ -22,13 +24,20 @@ struct Completion {
   Completion& operator=(const Completion&) = delete;
 
   /// The point is behind what has been queued on the stream so far.
-  void record();
+  void record() STRANDLINE_REQUIRES(graph_lock());
+  void ensure_recorded() STRANDLINE_REQUIRES(graph_lock()) {
+    if (!is_recorded_) record();
+  }
+  /// Of a point that was recorded.
   bool is_done() const;
-  /// Throws what made work before the point fail, once.
-  void wait() const;
+  /// Throws what made work before the point fail, once. Lets go of the graph meanwhile.
+  void wait() STRANDLINE_REQUIRES(graph_lock());
 
   std::shared_ptr<StreamState> stream;
   device::DeviceEventId event;
+
+ private:
+  bool is_recorded_ STRANDLINE_GUARDED_BY(graph_lock()) = false;
 };
 
 struct StreamState;
@@ -44,7 +53,8 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::shared_ptr<StreamState> default_stream() STRANDLINE_EXCLUDES(mutex);
 
   /// Called after each op by the evaluating thread: waits for the oldest work while too much is
-  /// queued, or while active memory exceeds the allocator's limit and work is queued.
+  /// queued, or while active memory exceeds the allocator's limit and work is queued. Like all that
+  /// waits here, it lets go of the graph meanwhile.
   void press_back(StreamState& stream, std::uint32_t max_tasks) STRANDLINE_EXCLUDES(mutex);
 
   /// While there is too little memory and work is queued, which holds some, waits for that first.

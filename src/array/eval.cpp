@@ -11,6 +11,7 @@
 #include "array/data.h"
 #include "array/node_record.h"
 #include "array/plan.h"
+#include "array/waiting.h"
 #include "strandline/array/primitive.h"
 #include "strandline/core/error.h"
 
@@ -31,12 +32,13 @@ constinit std::atomic<std::uint32_t> g_max_queued_tasks{EvalLimits{}.max_queued_
 
 using CompletionPtr = std::shared_ptr<Completion>;
 
-/// One evaluation: runs a tape, and knows the streams it has touched.
+/// One evaluation: runs a tape, and knows the streams it has touched. Wherever it waits, other
+/// threads may evaluate parts of the tape meanwhile; it skips those.
 class Evaluation {
  public:
   explicit Evaluation(Plan& plan) : plan_(plan) {}
 
-  void run() {
+  void run() STRANDLINE_REQUIRES(graph_lock()) {
     try {
       while (!plan_.tape.empty()) {
         const Array array = std::move(plan_.tape.back());
@@ -61,48 +63,99 @@ class Evaluation {
     return ends_.emplace_back(std::make_shared<Completion>(stream));
   }
 
-  void run_call(const Array& array) {
-    std::shared_ptr<Call> call = array.descriptor().call;
+  // What makes the array, ready to be encoded. Null when there is nothing left to do.
+  static std::shared_ptr<Call> ready_call(const Array& array) STRANDLINE_REQUIRES(graph_lock()) {
+    const Descriptor& node = array.descriptor();
+    while (array.status() == Status::unscheduled) {
+      check_can_run(node, "eval");
+      std::shared_ptr<Call> call = node.call;
+      if (call->encoder == std::this_thread::get_id()) {
+        throw InvalidArgument(error_message(
+            "eval", "array", "an output of " + std::string(call->primitive->name()) + " within it",
+            "an operation that does not evaluate what it makes"));
+      }
+      if (call->encoder != std::thread::id{}) {
+        graph_lock().wait_for_change();
+      } else if (!wait_for_inputs(*call)) {
+        return call;
+      }
+    }
+    return nullptr;
+  }
+
+  void run_call(const Array& array) STRANDLINE_REQUIRES(graph_lock()) {
+    std::shared_ptr<Call> call = ready_call(array);
+    if (call == nullptr) return;
     const Stream stream = call->primitive->stream();
     std::vector<Array> outputs = outputs_of(array);
     const CompletionPtr end = end_of(stream.state());
-    for (const Array& input : call->inputs) wait_for_input(input, stream);
-    encode(*call, outputs, end);
+    encode(call, outputs, end);
     if (plan_.crossing.contains(call.get())) {
       auto fence = std::make_shared<Completion>(stream.state());
       fence->record();
       for (const Array& output : outputs) output.descriptor().completion = fence;
       fences_.push_back(std::move(fence));
     }
-    if (!is_followed(array)) array.detach();
+    if (!is_followed(array)) take_call(array);
     call = nullptr;  // and with it what only this call needed
     stream.state()->device->press_back(*stream.state(),
                                        g_max_queued_tasks.load(std::memory_order_relaxed));
   }
 
-  // Of another stream: this one waits for it, unless it is there.
-  static void wait_for_input(const Array& input, const Stream& stream) {
-    const Descriptor& node = input.descriptor();
-    const CompletionPtr& point = node.completion;
-    if (node.status != Status::evaluated || point == nullptr) return;
-    if (point->stream == stream.state()) return;
-    if (point->stream->device == stream.state()->device) {
-      if (!point->is_done()) {
-        point->stream->port().submit(point->stream->id);
-        stream.state()->port().wait_event(stream.id(), point->event);
+  // Those of other streams: this one waits for them, unless they are there. Returns whether this
+  // thread has waited instead, and let go of the graph.
+  static bool wait_for_inputs(const Call& call) STRANDLINE_REQUIRES(graph_lock()) {
+    const StreamState& stream = *call.primitive->stream().state();
+    for (const Array& input : call.inputs) {
+      const CompletionPtr point = input.descriptor().completion;
+      if (input.status() != Status::evaluated || point == nullptr) continue;
+      if (point->stream.get() == &stream) continue;
+      if (point->stream->device->port != stream.device->port) {
+        input.wait();  // devices of different machines share no events
+        return true;
       }
-    } else {
-      point->wait();  // devices of different machines share no events
+      point->ensure_recorded();
+      if (point->is_done()) continue;
+      point->stream->port().submit(point->stream->id);
+      stream.port().wait_event(stream.id, point->event);
     }
+    return false;
   }
 
-  static void encode(Call& call, std::vector<Array>& outputs, const CompletionPtr& end) {
+  /// While it lives, other threads leave the call alone, also when its primitive lets go of the
+  /// graph.
+  class Encoding {
+   public:
+    explicit Encoding(Call& call) STRANDLINE_REQUIRES(graph_lock()) : call_(call) {
+      call_.encoder = std::this_thread::get_id();
+    }
+    ~Encoding() {
+      graph_lock().assert_held();
+      call_.encoder = {};
+      graph_lock().note_change();
+    }
+    Encoding(const Encoding&) = delete;
+    Encoding& operator=(const Encoding&) = delete;
+
+   private:
+    Call& call_;
+  };
+
+  static void encode(const std::shared_ptr<Call>& shared, std::vector<Array>& outputs,
+                     const CompletionPtr& end) STRANDLINE_REQUIRES(graph_lock()) {
+    Call& call = *shared;
+    const Encoding encoding(call);
     record::OpContext context;
     if (record::recording()) context = call_context(call, outputs);
     const record::OpScope scope(context);
     try {
       Encoder encoder(call.primitive->stream());
       encoder.set_name(call.primitive->name());
+      // Its outputs and this evaluation have the call; a transform may as well, and its inputs
+      // then.
+      if (static_cast<std::size_t>(shared.use_count()) > outputs.size() + 1) {
+        encoder.forbid_donation();
+      }
       call.primitive->eval(call.inputs, outputs, encoder);
       for (const Array& output : outputs) {
         if (output.descriptor().data != nullptr) continue;
@@ -116,18 +169,19 @@ class Evaluation {
     }
     for (const Array& output : outputs) {
       Descriptor& node = output.descriptor();
-      node.status = Status::evaluated;
       node.completion = end;
+      node.status.store(Status::evaluated, std::memory_order_release);
     }
   }
 
   // After a failure: what was queued is waited for; its own errors give way to the one thrown.
-  void settle() noexcept {
+  void settle() noexcept STRANDLINE_REQUIRES(graph_lock()) {
     for (const CompletionPtr& point : ends_) {
       try {
         point->record();
       } catch (...) {  // then the wait has to do
       }
+      const BlockingScope blocking;
       try {
         point->stream->port().wait(point->stream->id);
       } catch (...) {  // said by the error that is thrown
@@ -140,42 +194,35 @@ class Evaluation {
   std::vector<CompletionPtr> fences_;
 };
 
-void wait_for_all(const std::vector<Array>& outputs) {
-  std::exception_ptr first;
-  for (const Array& output : outputs) {
-    try {
-      output.wait();
-    } catch (...) {
-      if (first == nullptr) first = std::current_exception();
-    }
-  }
-  if (first != nullptr) std::rethrow_exception(first);
-}
-
 }  // namespace
 
 void eval(const std::vector<Array>& outputs) {
+  const GraphGuard guard;
   Plan plan = make_plan(outputs, Blocking::yes, max_width().load(std::memory_order_relaxed));
   Evaluation(plan).run();
   wait_for_all(outputs);
 }
 
 void async_eval(const std::vector<Array>& outputs) {
+  const GraphGuard guard;
   Plan plan = make_plan(outputs, Blocking::no, max_width().load(std::memory_order_relaxed));
   Evaluation(plan).run();
 }
 
 EvalPlan plan_evaluation(const std::vector<Array>& outputs) {
+  const GraphGuard guard;
   const Plan plan = make_plan(outputs, Blocking::yes, max_width().load(std::memory_order_relaxed));
   EvalPlan result;
   for (std::size_t i = plan.tape.size(); i-- > 0;) {
     const Array& array = plan.tape[i];
-    result.steps.push_back({array, plan.consumers.at(plan_key(array))});
+    result.steps.push_back(
+        {array, array.descriptor().call->primitive->name(), plan.consumers.at(plan_key(array))});
   }
   return result;
 }
 
 std::uint32_t consumers_of(const Array& array, const std::vector<Array>& outputs) {
+  const GraphGuard guard;
   const Plan plan = make_plan(outputs, Blocking::yes, max_width().load(std::memory_order_relaxed));
   const auto found = plan.consumers.find(plan_key(array));
   return found == plan.consumers.end() ? 0 : found->second;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "strandline/array/descriptor.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/array/primitive.h"
 
 namespace strandline::array {
@@ -16,11 +17,16 @@ namespace {
 
 /// Every leaf and every call of a graph once, inputs before what uses them.
 struct Walk {
-  std::vector<Array> order;                 ///< leaves, and one output of each call
-  std::vector<std::vector<Array>> outputs;  ///< of each; kept, so that ids stay theirs
-  std::unordered_set<const void*> used;     ///< descriptors that something consumes
+  struct Step {
+    Array array;                 ///< a leaf, or one output of a call
+    std::shared_ptr<Call> call;  ///< null for leaves
+    std::vector<Array> outputs;  ///< kept, so that ids stay theirs
+  };
+  std::vector<Step> steps;
+  std::unordered_set<const void*> used;  ///< descriptors that something consumes
 
   explicit Walk(const std::vector<Array>& roots) {
+    const GraphGuard guard;
     for (const Array& root : roots) visit(root);
   }
 
@@ -30,7 +36,7 @@ struct Walk {
     return node.call != nullptr ? static_cast<const void*>(node.call.get()) : &node;
   }
 
-  void visit(const Array& root) {
+  void visit(const Array& root) STRANDLINE_REQUIRES(graph_lock()) {
     std::vector<std::pair<Array, std::size_t>> open;
     const auto enter = [&](const Array& array) {
       if (seen_.insert(key_of(array)).second) open.emplace_back(array, 0);
@@ -45,8 +51,7 @@ struct Walk {
         enter(input);
         continue;
       }
-      order.push_back(array);
-      outputs.push_back(outputs_of(array));
+      steps.push_back({array, call, outputs_of(array)});
       open.pop_back();
     }
   }
@@ -97,9 +102,7 @@ void export_to_dot(std::ostream& to, NodeNamer namer, const std::vector<Array>& 
   const Walk walk(outputs);
   to << "digraph {\n";
   std::size_t number = 0;
-  for (std::size_t i = 0; i < walk.order.size(); ++i) {
-    const Array& array = walk.order[i];
-    const std::shared_ptr<Call>& call = array.descriptor().call;
+  for (const auto& [array, call, made] : walk.steps) {
     if (call == nullptr) {
       to << "{ rank=source; " << quoted(namer.name_of(array)) << "; }\n";
       continue;
@@ -110,7 +113,7 @@ void export_to_dot(std::ostream& to, NodeNamer namer, const std::vector<Array>& 
     for (const Array& input : call->inputs) {
       to << quoted(namer.name_of(input)) << " -> " << id << '\n';
     }
-    for (const Array& output : walk.outputs[i]) {
+    for (const Array& output : made) {
       const std::string name = quoted(namer.name_of(output));
       const bool is_sink = !walk.used.contains(&output.descriptor());
       to << "{ " << (is_sink ? "rank=sink; " : "") << name << "; }\n"
@@ -123,15 +126,14 @@ void export_to_dot(std::ostream& to, NodeNamer namer, const std::vector<Array>& 
 void print_graph(std::ostream& to, NodeNamer namer, const std::vector<Array>& outputs) {
   const Walk walk(outputs);
   std::vector<Array> inputs;
-  for (const Array& array : walk.order) {
-    if (array.descriptor().call == nullptr) inputs.push_back(array);
+  for (const Walk::Step& step : walk.steps) {
+    if (step.call == nullptr) inputs.push_back(step.array);
   }
   to << "Inputs: " << listed(namer, inputs) << "\nOutputs: " << listed(namer, outputs) << '\n';
-  for (std::size_t i = 0; i < walk.order.size(); ++i) {
-    const std::shared_ptr<Call>& call = walk.order[i].descriptor().call;
-    if (call == nullptr) continue;
-    to << call->primitive->name() << ' ' << listed(namer, call->inputs) << " -> "
-       << listed(namer, walk.outputs[i]) << '\n';
+  for (const Walk::Step& step : walk.steps) {
+    if (step.call == nullptr) continue;
+    to << step.call->primitive->name() << ' ' << listed(namer, step.call->inputs) << " -> "
+       << listed(namer, step.outputs) << '\n';
   }
 }
 

@@ -20,28 +20,21 @@ const std::vector<Array>& inputs_of(const Array* array, const std::vector<Array>
   return call == nullptr ? none : call->inputs;
 }
 
-void check_can_run(const Array& array, Blocking blocking) {
-  const Descriptor& node = array.descriptor();
+void check_may_run(const Array& array, Blocking blocking) STRANDLINE_REQUIRES(graph_lock()) {
   if (blocking == Blocking::no && is_followed(array)) {
     throw InvalidArgument(error_message("async_eval", "array", "one that a transform follows",
                                         "arrays outside of transforms"));
   }
-  if (node.call != nullptr) {
-    node.call->primitive->stream().state()->check_open("eval");
-    return;
-  }
-  if (node.is_tracer) {
-    throw InvalidArgument(error_message("eval", "array",
-                                        "a placeholder of a function that is being traced",
-                                        "an array with values or an operation"));
-  }
-  throw InvalidArgument(error_message("eval", "array",
-                                      "one without values whose operation failed or is gone",
-                                      "an array with values or an operation"));
+  check_can_run(array.descriptor(), blocking == Blocking::yes ? "eval" : "async_eval");
 }
 
-// Depth first: consumers, edges between streams, and evaluated arrays leave the graph.
-void count_consumers(Plan& plan, const std::vector<Array>& outputs, Blocking blocking) {
+using Calls = std::vector<std::shared_ptr<Call>>;
+
+// Depth first: consumers, edges between streams, and evaluated arrays leave the graph. Returns the
+// calls of those, whose end may run code of others: not before the walk is over.
+Calls count_consumers(Plan& plan, const std::vector<Array>& outputs, Blocking blocking)
+    STRANDLINE_REQUIRES(graph_lock()) {
+  Calls left;
   std::vector<std::pair<const Array*, std::size_t>> open = {{nullptr, 0}};
   while (!open.empty()) {
     auto& [array, next] = open.back();
@@ -49,7 +42,7 @@ void count_consumers(Plan& plan, const std::vector<Array>& outputs, Blocking blo
     if (next < inputs.size()) {
       const Array& input = inputs[next++];
       if (input.status() == Status::unscheduled) {
-        check_can_run(input, blocking);
+        check_may_run(input, blocking);
         const Call* call = input.descriptor().call.get();
         if (array != nullptr &&
             !(array->descriptor().call->primitive->stream() == call->primitive->stream())) {
@@ -62,9 +55,10 @@ void count_consumers(Plan& plan, const std::vector<Array>& outputs, Blocking blo
     const Array* done = array;
     open.pop_back();
     if (done != nullptr && done->status() != Status::unscheduled && !is_followed(*done)) {
-      done->detach();
+      if (std::shared_ptr<Call> call = take_call(*done)) left.push_back(std::move(call));
     }
   }
+  return left;
 }
 
 // Breadth first up to the width, then depth first.
@@ -98,6 +92,21 @@ void lay_tape(Plan& plan, const std::vector<Array>& outputs, std::uint32_t max_w
 
 }  // namespace
 
+void check_can_run(const Descriptor& node, const char* function) {
+  if (node.call != nullptr) {
+    node.call->primitive->stream().state()->check_open(function);
+    return;
+  }
+  if (node.is_tracer) {
+    throw InvalidArgument(error_message(function, "array",
+                                        "a placeholder of a function that is being traced",
+                                        "an array with values or an operation"));
+  }
+  throw InvalidArgument(error_message(function, "array",
+                                      "one without values whose operation failed or is gone",
+                                      "an array with values or an operation"));
+}
+
 const void* plan_key(const Array& array) noexcept {
   const Descriptor& node = array.descriptor();
   return node.call != nullptr ? static_cast<const void*>(node.call.get()) : &node;
@@ -105,7 +114,7 @@ const void* plan_key(const Array& array) noexcept {
 
 Plan make_plan(const std::vector<Array>& outputs, Blocking blocking, std::uint32_t max_width) {
   Plan plan;
-  count_consumers(plan, outputs, blocking);
+  const Calls left = count_consumers(plan, outputs, blocking);
   lay_tape(plan, outputs, max_width);
   return plan;
 }

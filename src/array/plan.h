@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strandline/array/descriptor.h"
+#include "strandline/array/graph_lock.h"
 
 namespace strandline::array {
 
@@ -25,7 +26,12 @@ struct Plan {
 
 /// Throws InvalidArgument as eval and async_eval do; nothing has been changed then, but that
 /// evaluated arrays were detached.
-Plan make_plan(const std::vector<Array>& outputs, Blocking blocking, std::uint32_t max_width);
+Plan make_plan(const std::vector<Array>& outputs, Blocking blocking, std::uint32_t max_width)
+    STRANDLINE_REQUIRES(graph_lock());
+/// Throws InvalidArgument, naming `function`, for an array that has no values and no operation.
+void check_can_run(const Descriptor& node, const char* function) STRANDLINE_REQUIRES(graph_lock());
+/// Takes an array and its siblings out of the graph. Null when it was in none.
+std::shared_ptr<Call> take_call(const Array& array) noexcept STRANDLINE_REQUIRES(graph_lock());
 /// What `Plan::consumers` knows an array by.
 const void* plan_key(const Array& array) noexcept;
 

@@ -73,6 +73,15 @@ Operand operand_of(const Array& array) {
 
 constexpr std::uint64_t kDonationSlackBytes = 16384;
 
+// Whether nobody else has it, and what those who had it did with it is over. The count alone says
+// only the first: letting go of one more share of it, in the order of the others', says both.
+template <typename T>
+bool is_sole(const std::shared_ptr<T>& held) noexcept {
+  if (held.use_count() != 1) return false;
+  const std::shared_ptr<T> share = held;
+  return true;
+}
+
 }  // namespace
 
 std::vector<Array> Primitive::vjp(const std::vector<Array>&, const std::vector<Array>&,
@@ -117,9 +126,11 @@ void Encoder::allocate(Array& output, const Strides& strides) {
 bool Encoder::try_donate(const Array& input, Array& output) {
   const Descriptor& from = input.descriptor();
   const Descriptor& to = output.descriptor();
-  const bool is_sole = input.use_count() == 1 && from.data.use_count() == 1 &&
-                       !is_followed(input) && !is_followed(output);
-  if (!is_sole || !from.is_dense || from.size != to.size || to.size == 0 ||
+  if (!may_donate_) return false;
+  if (!is_sole(input.node()) || !is_sole(from.data) || is_followed(input) || is_followed(output)) {
+    return false;
+  }
+  if (!from.is_dense || from.size != to.size || to.size == 0 ||
       dtype_size_bytes(from.dtype) != dtype_size_bytes(to.dtype)) {
     return false;
   }

@@ -9,6 +9,7 @@
 
 #include "array/tracing.h"
 #include "strandline/array/descriptor.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/array/operations.h"
 #include "strandline/array/primitive.h"
 #include "strandline/core/error.h"
@@ -21,9 +22,16 @@ using Cotangents = std::unordered_map<const Descriptor*, Array>;
 
 using Ends = std::unordered_set<const Descriptor*>;
 
-// One output of each followed call, inputs before what uses them, down to the ends.
-std::vector<Array> followed_calls(const std::vector<Array>& outputs, const Ends& ends) {
-  std::vector<Array> order;
+/// A call as it was when the function had returned: other threads may take it from its arrays.
+struct FollowedCall {
+  std::shared_ptr<Call> call;
+  std::vector<Array> outputs;
+};
+
+// Each followed call, inputs before what uses them, down to the ends.
+std::vector<FollowedCall> followed_calls(const std::vector<Array>& outputs, const Ends& ends) {
+  const GraphGuard guard;
+  std::vector<FollowedCall> order;
   std::unordered_set<const Call*> seen;
   std::vector<std::pair<Array, std::size_t>> open;
   const auto enter = [&](const Array& array) {
@@ -43,7 +51,8 @@ std::vector<Array> followed_calls(const std::vector<Array>& outputs, const Ends&
         enter(input);
         continue;
       }
-      order.push_back(array);
+      const std::shared_ptr<Call>& call = array.descriptor().call;
+      order.push_back({call, outputs_of(array)});
       open.pop_back();
     }
   }
@@ -67,9 +76,9 @@ void belong_to(const Call& call) {
       record::recorder().tables().tracebacks.calling(call.record.traceback);
 }
 
-void go_back_through(const Array& array, Cotangents& cotangents) {
-  const std::shared_ptr<Call> call = array.descriptor().call;
-  const std::vector<Array> outputs = outputs_of(array);
+void go_back_through(const FollowedCall& followed, Cotangents& cotangents) {
+  const auto& [call, outputs] = followed;
+  const std::vector<Array>& inputs = call->inputs;
   const bool is_used = std::any_of(outputs.begin(), outputs.end(), [&](const Array& output) {
     return cotangents.contains(&output.descriptor());
   });
@@ -86,14 +95,13 @@ void go_back_through(const Array& array, Cotangents& cotangents) {
     }
   }
   std::vector<std::size_t> arguments;
-  for (std::size_t i = 0; i < call->inputs.size(); ++i) {
-    if (call->inputs[i].descriptor().is_tracer) arguments.push_back(i);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].descriptor().is_tracer) arguments.push_back(i);
   }
   const StreamScope scope(call->primitive->stream());
-  const std::vector<Array> gradients =
-      call->primitive->vjp(call->inputs, given, arguments, outputs);
+  const std::vector<Array> gradients = call->primitive->vjp(inputs, given, arguments, outputs);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    accumulate(cotangents, call->inputs[arguments[i]], gradients[i]);
+    accumulate(cotangents, inputs[arguments[i]], gradients[i]);
   }
 }
 
@@ -125,7 +133,7 @@ std::pair<std::vector<Array>, std::vector<Array>> transform(
   }
   Ends ends;
   for (const std::size_t i : arguments) ends.insert(&primals[i].descriptor());
-  const std::vector<Array> calls = followed_calls(results, ends);
+  const std::vector<FollowedCall> calls = followed_calls(results, ends);
   for (std::size_t i = calls.size(); i-- > 0;) go_back_through(calls[i], cotangents);
   std::vector<Array> gradients;
   for (const std::size_t i : arguments) {

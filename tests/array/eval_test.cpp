@@ -166,11 +166,14 @@ TEST(Eval, WorkThatFailsIsToldOnceToWhoWaits) {
     const Array later = bad + Array(1.0F);
     async_eval({later});
     EXPECT_THAT([&] { later.wait(); }, ThrowsMessage<DeviceError>(HasSubstr("the kernel failed")));
-    EXPECT_EQ(later.status(), Status::available);
-    later.wait();
-    // What was never made is not read as if it were.
-    EXPECT_THAT([&] { (void)later.values<float>(); },
-                ThrowsMessage<DeviceError>(HasSubstr("whose work failed")));
+    // What was never made is not said to be there, nor read as if it were.
+    EXPECT_EQ(later.status(), Status::evaluated);
+    const auto is_refused = ThrowsMessage<DeviceError>(HasSubstr("whose work failed"));
+    EXPECT_THAT([&] { later.wait(); }, is_refused);
+    EXPECT_THAT([&] { (void)later.is_available(); }, is_refused);
+    EXPECT_THAT([&] { (void)later.values<float>(); }, is_refused);
+    EXPECT_THAT([&] { eval({reshape(later, {2, 2})}); }, is_refused);
+    EXPECT_THAT([&] { eval({later * Array(2.0F)}); }, is_refused);
     EXPECT_THAT((ones({2}) + Array(1.0F)).values<float>(), ElementsAre(2, 2));
     synchronize(current_stream());
   }

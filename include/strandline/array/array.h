@@ -8,9 +8,10 @@
 //
 //   status   unscheduled ──eval──▶ evaluated ──its work is done──▶ available
 //
-// Threads: arrays of different graphs from any thread; one graph from one thread at a time.
-// Errors: InvalidArgument, OutOfRange, OutOfMemory, DeviceError as said; work that failed shows
-// once, at the wait that covers it, and values that were never made are refused from then on.
+// Threads: any, also those that share arrays not yet evaluated; an Array object itself, as a
+// pointer to its descriptor, is written by one thread at a time. Errors: InvalidArgument,
+// OutOfRange, OutOfMemory, DeviceError as said; work that failed shows once, at the wait that
+// covers it, and values that were never made are refused from then on.
 #pragma once
 
 #include <cstdint>

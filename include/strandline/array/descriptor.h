@@ -7,11 +7,15 @@
 //   Array ─▶ Descriptor ─▶ Call ─▶ Primitive
 //                │           └───▶ inputs: Array, Array, …
 //                └▶ Data ─▶ Storage: the buffer; views share Data, queued work holds Storage
+//
+// What other threads may change meanwhile is read under the lock of graphs; graph_lock.h says what.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -46,6 +50,8 @@ struct STRANDLINE_API Call {
   std::vector<std::pair<Shape, Dtype>> layouts;    ///< of the outputs
   std::vector<std::weak_ptr<Descriptor>> outputs;  ///< in order; those that died have expired
   NodeRecord record;
+  /// Gives the outputs memory at the moment, in a primitive that waits or evaluates.
+  std::thread::id encoder;
 
   Call() = default;
   Call(const Call&) = delete;
@@ -59,7 +65,8 @@ struct STRANDLINE_API Descriptor {
   Strides strides;  ///< in elements
   std::uint64_t size = 0;
   Dtype dtype = Dtype::unknown;
-  Status status = Status::unscheduled;
+  /// Storing `evaluated` makes data and layout known to who loads it.
+  std::atomic<Status> status = Status::unscheduled;
   bool is_tracer = false;
   bool is_row_contiguous = true;
   /// All of `data_size` elements, in some order of the axes, without gaps: what an elementwise
@@ -82,6 +89,8 @@ struct STRANDLINE_API Descriptor {
   std::uint64_t nbytes() const noexcept { return size * dtype_size_bytes(dtype); }
 };
 
+/// What makes `array`, null for leaves and what has been evaluated.
+STRANDLINE_API std::shared_ptr<Call> call_of(const Array& array) noexcept;
 /// All outputs of the call that makes `array`, in order; those that died are made again. Empty for
 /// leaves.
 STRANDLINE_API std::vector<Array> outputs_of(const Array& array);

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "strandline/array/array.h"
@@ -30,6 +31,7 @@ STRANDLINE_API void async_eval(const std::vector<Array>& outputs);
 struct EvalPlan {
   struct Step {
     Array array;                  ///< one output of the call
+    std::string_view operation;   ///< of its primitive
     std::uint32_t consumers = 0;  ///< uses of the call's outputs in this graph
   };
   std::vector<Step> steps;  ///< in the order they run

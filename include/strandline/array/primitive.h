@@ -91,6 +91,8 @@ class STRANDLINE_API Encoder {
   /// Whether anything was queued.
   bool has_run() const noexcept { return has_run_; }
   void set_name(std::string_view name) noexcept { name_ = name; }
+  /// Somebody else needs the inputs as they are.
+  void forbid_donation() noexcept { may_donate_ = false; }
 
  private:
   struct Task;
@@ -99,6 +101,7 @@ class STRANDLINE_API Encoder {
   std::string_view name_ = "Work";
   std::unique_ptr<Pending> pending_;
   bool has_run_ = false;
+  bool may_donate_ = true;
 };
 
 }  // namespace strandline::array

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strandline/array/graph_lock.h"
+
+#include <utility>
+
+namespace strandline::array {
+namespace {
+
+constinit std::atomic<void* (*)() noexcept> g_let_go{nullptr};
+constinit std::atomic<void (*)(void*) noexcept> g_take_back{nullptr};
+
+void* let_go_of_hooked() noexcept {
+  auto* const let_go = g_let_go.load(std::memory_order_acquire);
+  return let_go == nullptr ? nullptr : let_go();
+}
+
+void take_back_hooked(void* held) noexcept {
+  if (held != nullptr) g_take_back.load(std::memory_order_acquire)(held);
+}
+
+}  // namespace
+
+void GraphLock::lock() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+  if (is_mine()) {
+    ++depth_;
+    return;
+  }
+  if (!mutex_.try_lock()) {
+    void* const held = let_go_of_hooked();
+    mutex_.lock();
+    // Nobody who holds what the hook names waits for the graph, so this ends.
+    take_back_hooked(held);
+  }
+  owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  depth_ = 1;
+}
+
+void GraphLock::unlock() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+  if (--depth_ > 0) return;
+  owner_.store({}, std::memory_order_relaxed);
+  mutex_.unlock();
+}
+
+void GraphLock::wait_for_change() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+  void* const held = let_go_of_hooked();
+  const std::uint32_t depth = std::exchange(depth_, 0);
+  owner_.store({}, std::memory_order_relaxed);
+  ++waiting_;
+  changed_.wait(mutex_);
+  --waiting_;
+  owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  depth_ = depth;
+  take_back_hooked(held);
+}
+
+void GraphLock::note_change() noexcept {
+  if (waiting_ > 0) changed_.notify_all();
+}
+
+std::uint32_t GraphLock::let_go() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+  if (!is_mine()) return 0;
+  const std::uint32_t depth = std::exchange(depth_, 0);
+  owner_.store({}, std::memory_order_relaxed);
+  mutex_.unlock();
+  return depth;
+}
+
+void GraphLock::take_back(std::uint32_t depth) noexcept STRANDLINE_NO_LOCK_ANALYSIS {
+  if (depth == 0) return;
+  lock();
+  depth_ = depth;
+}
+
+GraphLock& graph_lock() noexcept {
+  static GraphLock& instance = *new GraphLock;
+  return instance;
+}
+
+void set_blocking_hook(const BlockingHook& hook) noexcept {
+  g_take_back.store(hook.take_back, std::memory_order_release);
+  g_let_go.store(hook.let_go, std::memory_order_release);
+}
+
+BlockingScope::BlockingScope() noexcept
+    : depth_(graph_lock().let_go()), held_(let_go_of_hooked()) {}
+
+BlockingScope::~BlockingScope() {
+  take_back_hooked(held_);
+  graph_lock().take_back(depth_);
+}
+
+}  // namespace strandline::array
