@@ -147,7 +147,11 @@ void def_facts(ArrayClass& array) {
           "address", [](const Array& a) { return array::buffer_address_of(a); },
           "Of its buffer, as the record has it; 0 before it has one.")
       .def(
-          "is_available", [](Array a) { return a.is_available(); },
+          "is_available",
+          [](const Array& given) {
+            const Array a = given;
+            return a.is_available();
+          },
           "Whether the values are there; never waits.");
 }
 

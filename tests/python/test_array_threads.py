@@ -55,7 +55,7 @@ def grow(rng):
 
 def use(arrays, expected, rng, device):
     def act(one, other):
-        kind = rng.randrange(9)
+        kind = rng.randrange(10)
         if kind == 0: sa.eval(one, [other])
         elif kind == 1: sa.async_eval(one, other)
         elif kind == 2: sa.export_to_dot(io.StringIO(), one, other)
@@ -66,6 +66,7 @@ def use(arrays, expected, rng, device):
         elif kind == 7:
             gradient = sa.grad(lambda x: (x * x).sum())(one.astype(sa.float32))
             assert np.array_equal(gradient, 2 * np.asarray(one, "float32"))
+        elif kind == 8: one += 0  # the object goes on to another array of the same values
         else: one + other
     with sa.stream(device):
         while arrays:
