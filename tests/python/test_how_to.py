@@ -21,6 +21,7 @@ WANTED = {
     "gate-in-ci",
     "share-a-slice",
     "query-a-fleet",
+    "try-a-device-you-do-not-have",
 }
 
 
