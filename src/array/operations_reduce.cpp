@@ -176,7 +176,7 @@ Array argmin(const Array& a, std::optional<int> axis, KeepDims keep) {
 }
 
 Array logsumexp(const Array& a, const Axes& axes, KeepDims keep) {
-  const Array real = astype(a, at_least_float(a.dtype()));
+  Array real = astype(a, at_least_float(a.dtype()));
   std::vector<std::size_t> folded = folded_axes("logsumexp", real, axes);
   if (folded.empty()) return real;
   const Shape shape = folded_shape("logsumexp", real, folded, NeedsElements::yes);

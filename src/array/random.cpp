@@ -109,7 +109,8 @@ Array randint(const Array& low, const Array& high, const Shape& shape, Dtype dty
   // Of a wide range float32 has not every number, and rounds to its end.
   const Array drawn = floor(uniform(low, high, shape, Dtype::float32, key));
   const Array last = subtract(astype(high, dtype), scalar(1, dtype));
-  return minimum(maximum(astype(drawn, dtype), astype(low, dtype)), last);
+  // Where high is not above low it is low, as in MLX: their values are not known yet.
+  return maximum(minimum(astype(drawn, dtype), last), astype(low, dtype));
 }
 
 Array categorical(const Array& logits, int axis, const Key& key) {

@@ -21,6 +21,7 @@ told = {
     "uniform": mx.random.uniform(-2, 3, (5, 3), key=key).tolist(),
     "normal": mx.random.normal((501,), loc=1, scale=2, key=key).tolist(),
     "randint": mx.random.randint(-5, 500, (9, 2), key=key).tolist(),
+    "of nothing": [mx.random.randint(5, high, (3,), key=key).tolist() for high in (5, 3)],
     "categorical": mx.random.categorical(mx.arange(12.0).reshape(3, 4) / 4, key=key).tolist(),
 }
 mx.random.seed(3)
@@ -46,6 +47,8 @@ def test_numbers_are_mlxs(mlx):
     key = sa.random.key(2**40 + 7)
     assert sa.random.uniform(-2, 3, (5, 3), key=key).tolist() == mlx["uniform"]
     assert sa.random.randint(-5, 500, (9, 2), key=key).tolist() == mlx["randint"]
+    nothing = [sa.random.randint(5, high, (3,), key=key).tolist() for high in (5, 3)]
+    assert nothing == mlx["of nothing"] == [[5] * 3] * 2
     logits = sa.arange(12.0).reshape(3, 4) / 4
     assert sa.random.categorical(logits, key=key).tolist() == mlx["categorical"]
     ours = sa.random.normal((501,), loc=1, scale=2, key=key).tolist()
