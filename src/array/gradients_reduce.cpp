@@ -10,9 +10,11 @@ namespace strandline::array {
 namespace {
 
 // With the folded axes as extents of 1, so that it broadcasts against what was folded.
-Array unfolded(const Array& reduced, const Shape& shape, const std::vector<std::size_t>& axes) {
+Array unfolded(const Array& reduced, const Shape& shape, AxisSet axes) {
   Shape kept = shape;
-  for (const std::size_t axis : axes) kept[axis] = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (axes.contains(i)) kept[i] = 1;
+  }
   return reshape(reduced, kept);
 }
 
@@ -39,16 +41,16 @@ Array products_before(const Array& lines) {
 // For each element the product of those it was folded with. Dividing the whole product by the
 // element would be cheaper, but has no answer where one is 0; and it would divide by what may be
 // tiny. Made of operations, so that it has gradients again.
-Array products_of_others(const Array& a, const std::vector<std::size_t>& axes) {
+Array products_of_others(const Array& a, AxisSet axes) {
   if (a.size() == 0) return a;
   std::vector<int> order;
-  std::int64_t length = 1;
   for (std::size_t i = 0; i < a.ndim(); ++i) {
-    if (std::find(axes.begin(), axes.end(), i) == axes.end()) order.push_back(static_cast<int>(i));
+    if (!axes.contains(i)) order.push_back(static_cast<int>(i));
   }
-  for (const std::size_t axis : axes) {
-    order.push_back(static_cast<int>(axis));
-    length *= a.shape()[axis];
+  std::int64_t length = 1;
+  for (const int axis : as_ints(axes)) {
+    order.push_back(axis);
+    length *= a.shape(axis);
   }
   std::vector<int> back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "array/axis_set.h"
 #include "strandline/array/array.h"
 #include "strandline/core/error.h"
 
@@ -21,6 +22,13 @@ std::vector<std::size_t> checked_axes(const char* function, const std::vector<in
 /// Back again, as operations take them.
 inline std::vector<int> as_ints(const std::vector<std::size_t>& axes) {
   return {axes.begin(), axes.end()};
+}
+inline std::vector<int> as_ints(AxisSet axes) {
+  std::vector<int> result;
+  for (std::size_t i = 0; i < kMaxRank; ++i) {
+    if (axes.contains(i)) result.push_back(static_cast<int>(i));
+  }
+  return result;
 }
 /// broadcast_to; InvalidArgument says that `what` does not fit.
 Array spread(const char* function, const char* what, const Array& a, const Shape& shape);

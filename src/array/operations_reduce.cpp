@@ -12,38 +12,37 @@
 namespace strandline::array {
 namespace {
 
-std::vector<std::size_t> folded_axes(const char* function, const Array& a, const Axes& axes) {
-  std::vector<std::size_t> folded;
-  if (!axes) {
-    for (std::size_t i = 0; i < a.ndim(); ++i) folded.push_back(i);
-    return folded;
-  }
-  for (const int axis : *axes) folded.push_back(normal_axis(function, axis, a.ndim()));
-  std::sort(folded.begin(), folded.end());
-  if (const auto twice = std::adjacent_find(folded.begin(), folded.end()); twice != folded.end()) {
-    throw InvalidArgument(
-        error_message(function, "axes", fmt::format("axis {} twice", *twice), "each axis once"));
+AxisSet folded_axes(const char* function, const Array& a, const Axes& axes) {
+  if (!axes) return AxisSet::all(a.ndim());
+  AxisSet folded;
+  for (const int axis : *axes) {
+    const std::size_t normal = normal_axis(function, axis, a.ndim());
+    if (folded.contains(normal)) {
+      throw InvalidArgument(
+          error_message(function, "axes", fmt::format("axis {} twice", normal), "each axis once"));
+    }
+    folded.insert(normal);
   }
   return folded;
 }
 
 // With the folded axes as extents of 1.
-Array with_axes(const Array& reduced, const Shape& shape, const std::vector<std::size_t>& folded,
-                KeepDims keep) {
+Array with_axes(const Array& reduced, const Shape& shape, AxisSet folded, KeepDims keep) {
   if (keep == KeepDims::no) return reduced;
   Shape kept = shape;
-  for (const std::size_t axis : folded) kept[axis] = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (folded.contains(i)) kept[i] = 1;
+  }
   return reshape(reduced, kept);
 }
 
 enum class NeedsElements : bool { no, yes };
 
 // Of the axes that stay.
-Shape folded_shape(const char* function, const Array& a, const std::vector<std::size_t>& folded,
-                   NeedsElements needs) {
+Shape folded_shape(const char* function, const Array& a, AxisSet folded, NeedsElements needs) {
   Shape shape;
   for (std::size_t i = 0; i < a.ndim(); ++i) {
-    const bool is_folded = std::binary_search(folded.begin(), folded.end(), i);
+    const bool is_folded = folded.contains(i);
     if (!is_folded) shape.push_back(a.shape()[i]);
     if (is_folded && needs == NeedsElements::yes && a.shape()[i] == 0) {
       throw InvalidArgument(error_message(function, "array", "shape " + shape_text(a.shape()),
@@ -54,12 +53,13 @@ Shape folded_shape(const char* function, const Array& a, const std::vector<std::
 }
 
 Array reduce(const char* function, ReduceOp op, const Array& a, const Axes& axes, KeepDims keep) {
-  std::vector<std::size_t> folded = folded_axes(function, a, axes);
+  const AxisSet folded = folded_axes(function, a, axes);
   const bool is_extreme = op == ReduceOp::maximum || op == ReduceOp::minimum;
   const Shape shape =
       folded_shape(function, a, folded, is_extreme ? NeedsElements::yes : NeedsElements::no);
   if (folded.empty()) return a;
-  return with_axes(make_node<Reduce>(shape, a.dtype(), {a}, op, folded), a.shape(), folded, keep);
+  return with_axes(make_node<Reduce>(shape, a.dtype(), node_inputs(a), op, folded), a.shape(),
+                   folded, keep);
 }
 
 // What sums of small integers are counted in.
@@ -83,9 +83,11 @@ Array arg_reduce(const char* function, ReduceOp op, const Array& a, std::optiona
   return axis ? expand_dims(best, {static_cast<int>(along)}) : reshape(best, Shape(a.ndim(), 1));
 }
 
-std::uint64_t folded_count(const Array& a, const std::vector<std::size_t>& folded) {
+std::uint64_t folded_count(const Array& a, AxisSet folded) {
   std::uint64_t count = 1;
-  for (const std::size_t axis : folded) count *= static_cast<std::uint64_t>(a.shape()[axis]);
+  for (std::size_t i = 0; i < a.ndim(); ++i) {
+    if (folded.contains(i)) count *= static_cast<std::uint64_t>(a.shape()[i]);
+  }
   return count;
 }
 
@@ -177,18 +179,18 @@ Array argmin(const Array& a, std::optional<int> axis, KeepDims keep) {
 
 Array logsumexp(const Array& a, const Axes& axes, KeepDims keep) {
   Array real = astype(a, at_least_float(a.dtype()));
-  std::vector<std::size_t> folded = folded_axes("logsumexp", real, axes);
+  const AxisSet folded = folded_axes("logsumexp", real, axes);
   if (folded.empty()) return real;
   const Shape shape = folded_shape("logsumexp", real, folded, NeedsElements::yes);
-  return with_axes(make_node<LogSumExp>(shape, real.dtype(), {real}, folded), real.shape(), folded,
-                   keep);
+  return with_axes(make_node<LogSumExp>(shape, real.dtype(), node_inputs(real), folded),
+                   real.shape(), folded, keep);
 }
 
 Array softmax(const Array& a, const Axes& axes) {
   const Array real = astype(a, at_least_float(a.dtype()));
-  std::vector<std::size_t> folded = folded_axes("softmax", real, axes);
+  const AxisSet folded = folded_axes("softmax", real, axes);
   if (folded.empty()) return ones_like(real);
-  return make_node<Softmax>(real.shape(), real.dtype(), {real}, std::move(folded));
+  return make_node<Softmax>(real.shape(), real.dtype(), node_inputs(real), folded);
 }
 
 }  // namespace strandline::array

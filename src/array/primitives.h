@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "array/axis_set.h"
 #include "array/kernels/loops.h"
 #include "array/node_memory.h"
 #include "strandline/array/primitive.h"
@@ -185,13 +186,13 @@ class Matmul final : public Primitive {
 /// Without the folded axes.
 class Reduce final : public Primitive {
  public:
-  Reduce(Stream stream, ReduceOp op, std::vector<std::size_t> axes)
-      : Primitive(std::move(stream)), op_(op), axes_(std::move(axes)) {}
+  Reduce(Stream stream, ReduceOp op, AxisSet axes)
+      : Primitive(std::move(stream)), op_(op), axes_(axes) {}
   STRANDLINE_PRIMITIVE_BODY;
 
  private:
   ReduceOp op_;
-  std::vector<std::size_t> axes_;
+  AxisSet axes_;
 };
 
 class ArgReduce final : public Primitive {
@@ -207,23 +208,21 @@ class ArgReduce final : public Primitive {
 
 class Softmax final : public Primitive {
  public:
-  Softmax(Stream stream, std::vector<std::size_t> axes)
-      : Primitive(std::move(stream)), axes_(std::move(axes)) {}
+  Softmax(Stream stream, AxisSet axes) : Primitive(std::move(stream)), axes_(axes) {}
   STRANDLINE_PRIMITIVE_BODY;
 
  private:
-  std::vector<std::size_t> axes_;
+  AxisSet axes_;
 };
 
 /// Without the folded axes.
 class LogSumExp final : public Primitive {
  public:
-  LogSumExp(Stream stream, std::vector<std::size_t> axes)
-      : Primitive(std::move(stream)), axes_(std::move(axes)) {}
+  LogSumExp(Stream stream, AxisSet axes) : Primitive(std::move(stream)), axes_(axes) {}
   STRANDLINE_PRIMITIVE_BODY;
 
  private:
-  std::vector<std::size_t> axes_;
+  AxisSet axes_;
 };
 
 /// Input: keys of shape (…, 2).

@@ -2,11 +2,10 @@
 // The axes of a reduction, told apart.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
+#include "array/axis_set.h"
 #include "array/iterate.h"
 #include "strandline/array/primitive.h"
 
@@ -20,8 +19,7 @@ struct Apart {
 };
 
 /// `out` has the axes that stay, and either all of the others or none.
-inline Apart split_axes(const Operand& in, const std::vector<std::size_t>& axes,
-                        const Operand& out) {
+inline Apart split_axes(const Operand& in, AxisSet axes, const Operand& out) {
   const bool has_all = out.shape.size() == in.shape.size();
   Shape kept_shape;
   Shape folded_shape;
@@ -29,7 +27,7 @@ inline Apart split_axes(const Operand& in, const std::vector<std::size_t>& axes,
   std::array<Strides, 2> folded;
   std::size_t out_axis = 0;
   for (std::size_t i = 0; i < in.shape.size(); ++i) {
-    const bool is_folded = std::find(axes.begin(), axes.end(), i) != axes.end();
+    const bool is_folded = axes.contains(i);
     const std::int64_t to = is_folded && !has_all ? 0 : out.strides[out_axis++];
     (is_folded ? folded_shape : kept_shape).push_back(in.shape[i]);
     (is_folded ? folded[1] : kept[0]).push_back(in.strides[i]);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "array/axis_set.h"
 #include "array/kernels/loops.h"
 #include "strandline/array/primitive.h"
 
@@ -21,15 +22,14 @@ void run_copy(const Operand& in, const Operand& out);
 /// out += in.
 void run_add_to(const Operand& in, const Operand& out);
 
-/// `axes` of `in` are folded, ascending; `out` has the others.
-void run_reduce(ReduceOp op, const Operand& in, const std::vector<std::size_t>& axes,
-                const Operand& out);
+/// `axes` of `in` are folded; `out` has the others.
+void run_reduce(ReduceOp op, const Operand& in, AxisSet axes, const Operand& out);
 /// Index of the first largest, or smallest, along an axis; a NaN counts as such. `out` is uint32.
 void run_arg_reduce(ReduceOp op, const Operand& in, std::size_t axis, const Operand& out);
 /// Of floats, over `axes`, which hold elements: `out` has all axes of `in`, or those that stay. A
 /// softmax may be written where it is read.
-void run_softmax(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out);
-void run_log_sum_exp(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out);
+void run_softmax(const Operand& in, AxisSet axes, const Operand& out);
+void run_log_sum_exp(const Operand& in, AxisSet axes, const Operand& out);
 
 /// `dense` is indexed along `axes`, by one of `indices` each, all of one shape; `picked` has that
 /// shape first, then the other axes of `dense`. `function` is named where an index is outside.

@@ -56,7 +56,7 @@ T to_exponentials(std::span<T> values, T& total) {
 }
 
 template <typename T>
-void softmax_as(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+void softmax_as(const Operand& in, AxisSet axes, const Operand& out) {
   Lines<T>(in, axes, out).change_each([](std::span<T> values) {
     T total{};
     to_exponentials(values, total);
@@ -65,7 +65,7 @@ void softmax_as(const Operand& in, const std::vector<std::size_t>& axes, const O
 }
 
 template <typename T>
-void log_sum_exp_as(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+void log_sum_exp_as(const Operand& in, AxisSet axes, const Operand& out) {
   Lines<T>(in, axes, out).fold_each([](std::span<T> values) {
     T total{};
     const T highest = to_exponentials(values, total);
@@ -88,11 +88,11 @@ void run_arg_reduce(ReduceOp op, const Operand& in, std::size_t axis, const Oper
   }
 }
 
-void run_softmax(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+void run_softmax(const Operand& in, AxisSet axes, const Operand& out) {
   in.dtype == Dtype::float64 ? softmax_as<double>(in, axes, out) : softmax_as<float>(in, axes, out);
 }
 
-void run_log_sum_exp(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out) {
+void run_log_sum_exp(const Operand& in, AxisSet axes, const Operand& out) {
   in.dtype == Dtype::float64 ? log_sum_exp_as<double>(in, axes, out)
                              : log_sum_exp_as<float>(in, axes, out);
 }

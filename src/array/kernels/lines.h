@@ -21,7 +21,7 @@ namespace strandline::array {
 template <typename T>
 class Lines {
  public:
-  Lines(const Operand& in, const std::vector<std::size_t>& axes, const Operand& out)
+  Lines(const Operand& in, AxisSet axes, const Operand& out)
       : in_(in), out_(out), axes_(split_axes(in, axes, out)) {
     for (const std::int64_t extent : axes_.folded.shape) {
       length_ *= static_cast<std::size_t>(extent);

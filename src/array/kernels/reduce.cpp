@@ -133,8 +133,7 @@ void fill_neutral(ReduceOp op, const Operand& out) {
 
 }  // namespace
 
-void run_reduce(ReduceOp op, const Operand& in, const std::vector<std::size_t>& axes,
-                const Operand& out) {
+void run_reduce(ReduceOp op, const Operand& in, AxisSet axes, const Operand& out) {
   if (in.size == 0) {
     fill_neutral(op, out);
     return;
