@@ -131,6 +131,24 @@ TEST(Gather, RefusesIndicesOutsideWhenItRuns) {
   EXPECT_THAT((x + x).values<float>(), ElementsAre(2, 4, 6)) << "the stream goes on";
 }
 
+TEST(Gather, TellsOnTheSimulatedDeviceAndOnAnotherStreamToo) {
+  Simulated simulated;
+  const DeviceScope on(simulated.device);
+  const Array x({1.0F, 2.0F});
+  const Array right = x * x;
+  const Array outside = take(x, Array({0, -3}));
+  {
+    const StreamScope second(new_stream(simulated.device));
+    const Array late = outside + right;
+    EXPECT_THAT([&] { eval({late}); },
+                ThrowsMessage<OutOfRange>(HasSubstr("[take] index at (1,) along axis 0; got -3")));
+  }
+  EXPECT_THAT(right.values<float>(), ElementsAre(1, 4));
+  EXPECT_THAT([&] { (void)outside.values<float>(); },
+              ThrowsMessage<DeviceError>(HasSubstr("whose work failed")));
+  EXPECT_TRUE(simulated.machine->findings().empty());
+}
+
 TEST(Slices, OfExtremeBoundsAndStepsOverflowNothing) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
