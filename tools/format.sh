@@ -20,11 +20,11 @@ on() {
 
 if [[ ${1:-} == --check ]]; then
   on '*.h' '*.cpp' -- "$bin/clang-format" --dry-run -Werror
-  on '*.py' -- "$bin/ruff" format --quiet --diff
+  on '*.py' '*.pyi' -- "$bin/ruff" format --quiet --diff
   on '*.py' -- "$bin/ruff" check --quiet
 else
   on '*.h' '*.cpp' -- "$bin/clang-format" -i
-  on '*.py' -- "$bin/ruff" format --quiet
+  on '*.py' '*.pyi' -- "$bin/ruff" format --quiet
   on '*.py' -- "$bin/ruff" check --quiet --fix
 fi
 exit "$status"

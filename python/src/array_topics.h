@@ -12,10 +12,10 @@ using ArrayClass = nanobind::class_<array::Array>;
 
 void init_array_devices(nanobind::module_& m);
 void init_array_operators(ArrayClass& array);
-void init_array_operations(nanobind::module_& m);
-/// Functions, and methods of the same names.
+// Functions, and methods of the same names.
+void init_array_operations(nanobind::module_& m, ArrayClass& array);
 void init_array_reductions(nanobind::module_& m, ArrayClass& array);
-void init_array_shapes(nanobind::module_& m);
+void init_array_shapes(nanobind::module_& m, ArrayClass& array);
 void init_array_random(nanobind::module_& m);
 void init_array_graph(nanobind::module_& m);
 void def_array_indexing(ArrayClass& array);

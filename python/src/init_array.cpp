@@ -285,9 +285,9 @@ void init_array(nb::module_& m) {
   def_array_indexing(array);
   def_making(sub);
   init_array_devices(sub);
-  init_array_operations(sub);
+  init_array_operations(sub, array);
   init_array_reductions(sub, array);
-  init_array_shapes(sub);
+  init_array_shapes(sub, array);
   init_array_random(sub);
   init_array_graph(sub);
 }

@@ -26,6 +26,15 @@ void def_unary(nb::module_& m, const char* name, UnaryFunction function, const c
       value_arg("a"), nb::sig(signature(name, "a: ArrayLike").c_str()), text);
 }
 
+// As a method too, which MLX has of these.
+void def_unary_both(nb::module_& m, ArrayClass& array, const char* name, UnaryFunction function,
+                    const char* text) {
+  def_unary(m, name, function, text);
+  array.def(
+      name, [function](const Array& a) { return function(a); },
+      nb::sig(signature(name, "self").c_str()), text);
+}
+
 void def_binary(nb::module_& m, const char* name, BinaryFunction function, const char* text) {
   m.def(
       name,
@@ -115,25 +124,25 @@ void def_creation(nb::module_& m) {
 }
 
 // Each of the shape of a; integers become float32 where the values are real.
-void def_unaries(nb::module_& m) {
+void def_unaries(nb::module_& m, ArrayClass& array) {
   def_unary(m, "negative", array::negative, "-a");
-  def_unary(m, "abs", array::abs, "|a|");
+  def_unary_both(m, array, "abs", array::abs, "|a|");
   def_unary(m, "sign", array::sign, "-1, 0 or 1.");
-  def_unary(m, "square", array::square, "a * a");
+  def_unary_both(m, array, "square", array::square, "a * a");
   def_unary(m, "logical_not", array::logical_not, "Whether it is 0.");
-  def_unary(m, "exp", array::exp, "e to the power of a; integers become float32.");
-  def_unary(m, "log", array::log, "The natural logarithm; integers become float32.");
-  def_unary(m, "sqrt", array::sqrt, "The square root; integers become float32.");
-  def_unary(m, "rsqrt", array::rsqrt, "1 / sqrt(a)");
+  def_unary_both(m, array, "exp", array::exp, "e to the power of a; integers become float32.");
+  def_unary_both(m, array, "log", array::log, "The natural logarithm; integers become float32.");
+  def_unary_both(m, array, "sqrt", array::sqrt, "The square root; integers become float32.");
+  def_unary_both(m, array, "rsqrt", array::rsqrt, "1 / sqrt(a)");
   def_unary(m, "tanh", array::tanh, "The hyperbolic tangent.");
   def_unary(m, "sigmoid", array::sigmoid, "1 / (1 + exp(-a))");
   def_unary(m, "erf", array::erf, "The error function.");
   def_unary(m, "erfinv", array::erfinv, "The inverse of the error function.");
-  def_unary(m, "sin", array::sin, "The sine of radians.");
-  def_unary(m, "cos", array::cos, "The cosine of radians.");
+  def_unary_both(m, array, "sin", array::sin, "The sine of radians.");
+  def_unary_both(m, array, "cos", array::cos, "The cosine of radians.");
   def_unary(m, "floor", array::floor, "The largest integer not above.");
   def_unary(m, "ceil", array::ceil, "The smallest integer not below.");
-  def_unary(m, "round", array::round, "The nearest integer, the even one of two.");
+  def_unary_both(m, array, "round", array::round, "The nearest integer, the even one of two.");
   def_unary(m, "stop_gradient", array::stop_gradient, "The same values, without a gradient.");
   def_unary(m, "contiguous", array::contiguous, "The same values, row by row in memory.");
 }
@@ -165,9 +174,9 @@ void def_binaries(nb::module_& m) {
 
 }  // namespace
 
-void init_array_operations(nb::module_& m) {
+void init_array_operations(nb::module_& m, ArrayClass& array) {
   def_creation(m);
-  def_unaries(m);
+  def_unaries(m, array);
   def_binaries(m);
   m.def(
       "where",

@@ -114,7 +114,17 @@ void def_reshapes(nb::module_& m) {
       "Without axes of extent 1, all unless said. ValueError for one of another extent.");
 }
 
-void def_orders(nb::module_& m) {
+Array swapaxes(nb::object a, nb::object first, nb::object second) {
+  return array::swapaxes(operand_of("swapaxes", "a", a), axis_of("swapaxes", first, "first"),
+                         axis_of("swapaxes", second, "second"));
+}
+
+Array moveaxis(nb::object a, nb::object source, nb::object to) {
+  return array::moveaxis(operand_of("moveaxis", "a", a), axis_of("moveaxis", source, "source"),
+                         axis_of("moveaxis", to, "to"));
+}
+
+void def_orders(nb::module_& m, ArrayClass& array) {
   m.def(
       "transpose",
       [](nb::object a, nb::object axes) {
@@ -124,38 +134,29 @@ void def_orders(nb::module_& m) {
       value_arg("a"), nb::arg("axes") = nb::none(),
       nb::sig(signature("transpose", "a: ArrayLike, axes: AxesLike | None = None").c_str()),
       "Axes in another order, reversed unless said; a view. ValueError unless each is named once.");
-  m.def(
-      "swapaxes",
-      [](nb::object a, nb::object first, nb::object second) {
-        return array::swapaxes(operand_of("swapaxes", "a", a), axis_of("swapaxes", first, "first"),
-                               axis_of("swapaxes", second, "second"));
-      },
-      value_arg("a"), value_arg("first"), value_arg("second"),
-      nb::sig(signature("swapaxes", "a: ArrayLike, first: int, second: int").c_str()),
-      "Two axes exchanged; a view.");
-  m.def(
-      "moveaxis",
-      [](nb::object a, nb::object source, nb::object to) {
-        return array::moveaxis(operand_of("moveaxis", "a", a),
-                               axis_of("moveaxis", source, "source"),
-                               axis_of("moveaxis", to, "to"));
-      },
-      value_arg("a"), value_arg("source"), value_arg("to"),
-      nb::sig(signature("moveaxis", "a: ArrayLike, source: int, to: int").c_str()),
-      "One axis moved, the others in order; a view.");
+  constexpr const char* kExchanged = "Two axes exchanged; a view.";
+  m.def("swapaxes", &swapaxes, value_arg("a"), value_arg("first"), value_arg("second"),
+        nb::sig(signature("swapaxes", "a: ArrayLike, first: int, second: int").c_str()),
+        kExchanged);
+  array.def("swapaxes", &swapaxes, value_arg("first"), value_arg("second"),
+            nb::sig(signature("swapaxes", "self, first: int, second: int").c_str()), kExchanged);
+  constexpr const char* kMoved = "One axis moved, the others in order; a view.";
+  m.def("moveaxis", &moveaxis, value_arg("a"), value_arg("source"), value_arg("to"),
+        nb::sig(signature("moveaxis", "a: ArrayLike, source: int, to: int").c_str()), kMoved);
+  array.def("moveaxis", &moveaxis, value_arg("source"), value_arg("to"),
+            nb::sig(signature("moveaxis", "self, source: int, to: int").c_str()), kMoved);
 }
 
-void def_joins(nb::module_& m) {
+void def_joins(nb::module_& m, ArrayClass& array) {
   constexpr const char* kArrays = "arrays: collections.abc.Sequence[ArrayLike], axis: int = 0";
-  m.def(
-      "split", &split, value_arg("a"), value_arg("parts"), nb::arg("axis").none() = 0,
-      nb::sig(signature("split",
-                        "a: ArrayLike, parts: int | collections.abc.Sequence[int],"
-                        " axis: int = 0",
-                        "list[Array]")
-                  .c_str()),
+  constexpr const char* kParts =
       "So many equal parts along an axis, or parts from each index to the next; views. ValueError\n"
-      "for an extent that is no multiple of the number.");
+      "for an extent that is no multiple of the number.";
+  const std::string rest = "parts: int | collections.abc.Sequence[int], axis: int = 0";
+  m.def("split", &split, value_arg("a"), value_arg("parts"), nb::arg("axis").none() = 0,
+        nb::sig(signature("split", "a: ArrayLike, " + rest, "list[Array]").c_str()), kParts);
+  array.def("split", &split, value_arg("parts"), nb::arg("axis").none() = 0,
+            nb::sig(signature("split", "self, " + rest, "list[Array]").c_str()), kParts);
   m.def(
       "concatenate",
       [](nb::object arrays, nb::object axis) {
@@ -219,10 +220,10 @@ void def_elements(nb::module_& m) {
 
 }  // namespace
 
-void init_array_shapes(nb::module_& m) {
+void init_array_shapes(nb::module_& m, ArrayClass& array) {
   def_reshapes(m);
-  def_orders(m);
-  def_joins(m);
+  def_orders(m, array);
+  def_joins(m, array);
   def_elements(m);
 }
 

@@ -334,3 +334,13 @@ def test_recording_changes_no_value():
     sl.record_memory_events(False)
     sl.clear_history(tables=True)
     assert on == off
+
+
+def test_functions_of_one_array_are_methods_too():
+    a = sa.array([[4.0, 1.0], [9.0, 16.0]])
+    for name in ("abs", "square", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "round"):
+        assert getattr(a, name)().tolist() == getattr(sa, name)(a).tolist(), name
+    assert [part.tolist() for part in a.split(2)] == [[[4.0, 1.0]], [[9.0, 16.0]]]
+    assert [part.shape for part in a.split([1], axis=1)] == [(2, 1), (2, 1)]
+    assert a.swapaxes(0, 1).tolist() == a.moveaxis(1, 0).tolist() == a.T.tolist()
+    assert a.var().item() == sa.var(a).item()

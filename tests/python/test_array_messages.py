@@ -122,7 +122,8 @@ def test_methods_answer_as_their_functions_do(name, parameters):
     for parameter in parameters:
         for wrong in WRONG:
             positional = [wrong] if parameter in ("shape", "axes") else []
-            named = {} if positional else {parameter: wrong}
+            named = {} if positional else {one: VALID[one]() for one in parameters}
+            named |= {} if positional else {parameter: wrong}
             found = answer(functools.partial(getattr(x, name), *positional, **named))
             assert found is not None, (name, parameter, wrong)
             assert re.fullmatch(

@@ -178,6 +178,33 @@ class Array:
         Without axes of extent 1, all unless said. ValueError for one of another extent.
         """
 
+    def abs(self) -> Array:
+        """|a|"""
+
+    def square(self) -> Array:
+        """a * a"""
+
+    def exp(self) -> Array:
+        """e to the power of a; integers become float32."""
+
+    def log(self) -> Array:
+        """The natural logarithm; integers become float32."""
+
+    def sqrt(self) -> Array:
+        """The square root; integers become float32."""
+
+    def rsqrt(self) -> Array:
+        """1 / sqrt(a)"""
+
+    def sin(self) -> Array:
+        """The sine of radians."""
+
+    def cos(self) -> Array:
+        """The cosine of radians."""
+
+    def round(self) -> Array:
+        """The nearest integer, the even one of two."""
+
     def sum(
         self, axis: strandline.array.typing.AxesLike | None = None, keepdims: bool = False
     ) -> Array:
@@ -234,6 +261,18 @@ class Array:
         """
         The variance over an axis, several, or all, divided by n - ddof; a float. ValueError for an
         axis that is not there.
+        """
+
+    def swapaxes(self, first: int, second: int) -> Array:
+        """Two axes exchanged; a view."""
+
+    def moveaxis(self, source: int, to: int) -> Array:
+        """One axis moved, the others in order; a view."""
+
+    def split(self, parts: int | Sequence[int], axis: int = 0) -> list[Array]:
+        """
+        So many equal parts along an axis, or parts from each index to the next; views. ValueError
+        for an extent that is no multiple of the number.
         """
 
 def array(
