@@ -244,15 +244,38 @@ def device_named(name):
     return sa.Device(sl.UnifiedAllocator(device))
 
 
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong argument with one line and status 2."""
+
+    def error(self, message):
+        self.exit(2, f"error: {message}\n")
+
+
+def check_writable(path):
+    """Raises OSError for a file that could not be written; leaves it as it is."""
+    is_new = not path.exists()
+    with path.open("ab"):
+        pass
+    if is_new:
+        path.unlink()
+
+
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = Parser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--steps", type=int, default=200, help="training steps (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches (%(default)s)")
     parser.add_argument("--device", choices=["host", "unified", "sim"], default="host")
-    parser.add_argument("--snapshot", help="also write what was recorded to this file")
+    parser.add_argument("--snapshot", type=Path, help="also write what was recorded to this file")
     args = parser.parse_args()
     if args.steps < 1:
-        parser.error("--steps must be at least 1")
+        parser.error(f"--steps must be at least 1, not {args.steps}")
+    if not 0 <= args.seed < 2**64:
+        parser.error(f"--seed must be from 0 to {2**64 - 1}, not {args.seed}")
+    if args.snapshot:
+        try:
+            check_writable(args.snapshot)
+        except OSError as error:
+            parser.error(f"--snapshot {args.snapshot} cannot be written: {error.strerror}")
     return args
 
 
