@@ -146,6 +146,9 @@ void def_facts(ArrayClass& array) {
       .def_prop_ro(
           "address", [](const Array& a) { return array::buffer_address_of(a); },
           "Of its buffer, as the record has it; 0 before it has one.")
+      .def_prop_ro(
+          "device", [](const Array& a) { return array::device_of(a); },
+          "Where its values lie, or will.")
       .def(
           "is_available",
           [](const Array& given) {

@@ -9,7 +9,9 @@
 #include "array_values.h"
 #include "bindings.h"
 #include "strandline/alloc/default_allocator.h"
+#include "strandline/array/descriptor.h"
 #include "strandline/array/device.h"
+#include "strandline/array/operations.h"
 
 namespace strandline::python {
 namespace {
@@ -91,6 +93,8 @@ void init_array_devices(nb::module_& m) {
       nb::arg("stream"), "This thread's operations go there until pop_stream.");
   m.def(
       "pop_stream", [] { t_scopes.pop_back(); }, "Ends the innermost push_stream.");
+  m.def("to_device", &array::to_device, nb::arg("a"), nb::arg("device"),
+        "Another device's copy of an array.");
   m.def(
       "synchronize",
       [](const Device& of) {

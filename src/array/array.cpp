@@ -2,7 +2,6 @@
 // Arrays and descriptors: making leaves and nodes, and letting go of them.
 #include "strandline/array/array.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -21,7 +20,8 @@
 namespace strandline::array {
 namespace {
 
-std::shared_ptr<Descriptor> make_descriptor(const char* function, const Shape& shape, Dtype dtype) {
+std::shared_ptr<Descriptor> make_descriptor(const char* function, const Shape& shape, Dtype dtype,
+                                            const device::Device* port) {
   if (!is_supported(dtype)) {
     throw InvalidArgument(error_message(function, "dtype", dtype_name(dtype),
                                         "bool, uint8, uint32, int32, int64, float16, bfloat16, "
@@ -32,14 +32,31 @@ std::shared_ptr<Descriptor> make_descriptor(const char* function, const Shape& s
   node->strides = row_major_strides(shape);
   node->size = element_count(function, shape);
   node->dtype = dtype;
+  node->port = port;
   return node;
+}
+
+const device::Device* port_of(const Primitive& primitive) noexcept {
+  return primitive.stream().state()->device->port.get();
+}
+
+[[noreturn]] void throw_other_device(const Primitive& primitive, std::size_t input,
+                                     const Array& array) {
+  const std::string lies = device_of(array).name();
+  const std::string runs = primitive.stream().device().name();
+  throw InvalidArgument(error_message(
+      primitive.name(), fmt::format("input {}", input),
+      lies == runs ? "an array on another device named " + lies : "an array on " + lies,
+      fmt::format("one on {}, where the operation runs: move it there with to_device, or run the "
+                  "operation on a stream of the array's device",
+                  runs)));
 }
 
 constexpr std::string_view kLeafOp = "Array";
 
 // Memory of a leaf, allocated in a scope that says whose it is.
 Array make_leaf(const Shape& shape, Dtype dtype, const Device& device) {
-  Array leaf(make_descriptor("array", shape, dtype));
+  Array leaf(make_descriptor("array", shape, dtype, &device.port()));
   Descriptor& node = leaf.descriptor();
   node.record = record_node(kLeafOp);
   node.status.store(Status::available, std::memory_order_release);
@@ -78,7 +95,7 @@ const void* Array::checked_values(const void* values, std::size_t count, const S
 
 Array Array::wrap(void* memory, const Shape& shape, Dtype dtype, std::function<void(void*)> deleter,
                   const Device& device) {
-  Array leaf(make_descriptor("wrap", shape, dtype));
+  Array leaf(make_descriptor("wrap", shape, dtype, &device.port()));
   Descriptor& node = leaf.descriptor();
   alloc::Allocator& allocator = device.allocator();
   node.record = record_node(kLeafOp);
@@ -103,7 +120,7 @@ Array Array::wrap(void* memory, const Shape& shape, Dtype dtype, std::function<v
 }
 
 Array Array::placeholder(const Shape& shape, Dtype dtype) {
-  Array made(make_descriptor("placeholder", shape, dtype));
+  Array made(make_descriptor("placeholder", shape, dtype, nullptr));
   made.descriptor().is_tracer = true;
   return made;
 }
@@ -116,9 +133,15 @@ struct MadeCall {
 };
 
 MadeCall make_call(std::shared_ptr<Primitive> primitive, std::vector<Array> inputs) {
-  const bool has_tracer = std::any_of(inputs.begin(), inputs.end(), [](const Array& input) {
-    return input.descriptor().is_tracer;
-  });
+  const device::Device* const port = port_of(*primitive);
+  bool has_tracer = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Descriptor& input = inputs[i].descriptor();
+    has_tracer = has_tracer || input.is_tracer;
+    if (input.port == port || input.port == nullptr) [[likely]]
+      continue;
+    if (!primitive->takes_other_devices()) throw_other_device(*primitive, i, inputs[i]);
+  }
   const bool is_tracer = has_tracer && primitive->is_followed();
   auto call = make_node_part<Call>();
   call->record = record_node(primitive->name());
@@ -131,7 +154,7 @@ MadeCall make_call(std::shared_ptr<Primitive> primitive, std::vector<Array> inpu
 
 Array::Array(const Shape& shape, Dtype dtype, std::shared_ptr<Primitive> primitive,
              std::vector<Array> inputs)
-    : node_(make_descriptor("array", shape, dtype)) {
+    : node_(make_descriptor("array", shape, dtype, port_of(*primitive))) {
   MadeCall made = make_call(std::move(primitive), std::move(inputs));
   node_->is_tracer = made.is_tracer;
   node_->record = made.call->record;
@@ -140,11 +163,12 @@ Array::Array(const Shape& shape, Dtype dtype, std::shared_ptr<Primitive> primiti
 
 std::vector<Array> Array::call(const std::vector<std::pair<Shape, Dtype>>& outputs,
                                std::shared_ptr<Primitive> primitive, std::vector<Array> inputs) {
+  const device::Device* const port = port_of(*primitive);
   const MadeCall one = make_call(std::move(primitive), std::move(inputs));
   one.call->layouts = outputs;
   std::vector<Array> made;
   for (const auto& [shape, dtype] : outputs) {
-    auto node = make_descriptor("array", shape, dtype);
+    auto node = make_descriptor("array", shape, dtype, port);
     node->is_tracer = one.is_tracer;
     node->record = one.call->record;
     node->position = static_cast<std::uint32_t>(made.size());
@@ -255,7 +279,7 @@ std::vector<Array> outputs_of(const Array& array) {
     std::shared_ptr<Descriptor> node = call->outputs[i].lock();
     if (node == nullptr) {
       const auto& [shape, dtype] = call->layouts[i];
-      node = make_descriptor("array", shape, dtype);
+      node = make_descriptor("array", shape, dtype, array.descriptor().port);
       node->record = call->record;
       node->is_tracer = array.descriptor().is_tracer;
       node->position = static_cast<std::uint32_t>(i);

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "array/data.h"
+#include "array/kernels/kernels.h"
 #include "array/node_memory.h"
+#include "array/waiting.h"
 #include "strandline/core/error.h"
 
 namespace strandline::array {
@@ -163,6 +165,16 @@ void Encoder::share(const Array& input, Array& output, const Strides& strides,
   set_data(output, from.data, strides,
            static_cast<std::uint64_t>(static_cast<std::int64_t>(from.offset_bytes) + offset * item),
            spans);
+}
+
+void Encoder::copy_across(const Array& input, Array& output) {
+  throw_if_unmade(input);
+  allocate(output);
+  const Descriptor& to = output.descriptor();
+  if (to.size == 0) return;
+  run_copy(operand_of(input), operand_of(output));
+  to.data->storage->written.store(to.data->version, std::memory_order_release);
+  stream_.state()->device->port->memory().note_host_write(slice_of(output));
 }
 
 Operand Encoder::read(const Array& input) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "array/device_state.h"
 #include "array/tracing.h"
 #include "strandline/array/descriptor.h"
 #include "strandline/array/graph_lock.h"
@@ -59,11 +60,20 @@ std::vector<FollowedCall> followed_calls(const std::vector<Array>& outputs, cons
   return order;
 }
 
+// Where what is made beside an array runs: as everything does now, if that is its device.
+Stream stream_beside(const Array& array) {
+  Stream current = current_stream();
+  const device::Device* const port = array.descriptor().port;
+  if (port == nullptr || port == &current.device().port()) return current;
+  return device_of(array).default_stream();
+}
+
 void accumulate(Cotangents& cotangents, const Array& of, const Array& gradient) {
   const auto found = cotangents.find(&of.descriptor());
   if (found == cotangents.end()) {
     cotangents.emplace(&of.descriptor(), gradient);
   } else {
+    const StreamScope beside(stream_beside(gradient));
     found->second = add(found->second, gradient);
   }
 }
@@ -84,6 +94,7 @@ void go_back_through(const FollowedCall& followed, Cotangents& cotangents) {
   });
   if (!is_used) return;
   belong_to(*call);
+  const StreamScope scope(call->primitive->stream());
   std::vector<Array> given;
   for (const Array& output : outputs) {
     const auto found = cotangents.find(&output.descriptor());
@@ -98,7 +109,6 @@ void go_back_through(const FollowedCall& followed, Cotangents& cotangents) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].descriptor().is_tracer) arguments.push_back(i);
   }
-  const StreamScope scope(call->primitive->stream());
   const std::vector<Array> gradients = call->primitive->vjp(inputs, given, arguments, outputs);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     accumulate(cotangents, inputs[arguments[i]], gradients[i]);
@@ -110,6 +120,7 @@ std::vector<Array> followed(const std::vector<Array>& inputs,
                             const std::vector<std::size_t>& arguments) {
   std::vector<Array> result = inputs;
   for (const std::size_t i : arguments) {
+    const StreamScope beside(stream_beside(inputs[i]));
     result[i] = copy(inputs[i]);
     result[i].descriptor().is_tracer = true;
   }
@@ -138,6 +149,7 @@ std::pair<std::vector<Array>, std::vector<Array>> transform(
   std::vector<Array> gradients;
   for (const std::size_t i : arguments) {
     const auto found = cotangents.find(&primals[i].descriptor());
+    const StreamScope beside(stream_beside(primals[i]));
     gradients.push_back(found == cotangents.end() ? zeros_like(primals[i]) : found->second);
   }
   return {std::move(results), std::move(gradients)};
@@ -190,6 +202,7 @@ std::pair<std::vector<Array>, std::vector<Array>> value_and_grad(
                                         dtype_name(results[0].dtype())),
           "a scalar float first"));
     }
+    const StreamScope beside(stream_beside(results[0]));
     return std::vector<Array>{ones_like(results[0])};
   });
 }

@@ -49,6 +49,10 @@ bool has_values(const Descriptor& node) noexcept {
   return node.size == 0 || data.storage->written.load(std::memory_order_acquire) >= data.version;
 }
 
+void throw_if_unmade(const Array& array) {
+  if (!has_values(array.descriptor())) throw_unmade("read", array.descriptor());
+}
+
 void wait_for_all(std::span<const Array> arrays) {
   std::exception_ptr first;
   const auto note_error = [&] {

@@ -12,6 +12,8 @@ namespace strandline::array {
 
 /// Whether the work that should have made its values has made them; of an evaluated array.
 bool has_values(const Descriptor& node) noexcept;
+/// DeviceError when it has not.
+void throw_if_unmade(const Array& array);
 
 /// Waits for arrays that are evaluated, each point on a stream once. All are waited for before the
 /// first error is thrown: what made their work fail, or that their values were never made.

@@ -74,6 +74,8 @@ struct STRANDLINE_API Descriptor {
   bool is_dense = true;
   bool is_bound = false;  ///< known to the recorder as a sharer of its block
   std::uint32_t position = 0;
+  /// Whose memory it lies in or will, known from the start; null for placeholders. Compared only.
+  const device::Device* port = nullptr;
   std::shared_ptr<Call> call;  ///< null for leaves and what has been detached
   std::shared_ptr<Data> data;
   std::uint64_t offset_bytes = 0;  ///< from the start of the storage

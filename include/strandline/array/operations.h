@@ -175,6 +175,10 @@ STRANDLINE_API std::vector<Array> split(const Array& a, const std::vector<std::i
 STRANDLINE_API Array stop_gradient(const Array& a);
 /// Another node for the same values.
 STRANDLINE_API Array copy(const Array& a);
+/// The values on another device: the array itself where it lies there already. Runs where current
+/// operations do, if that is a stream of the device, else on its default stream. Between devices of
+/// different ports the evaluating thread waits for the values and copies them.
+STRANDLINE_API Array to_device(const Array& a, const Device& device);
 /// Row-major and without other users of its bytes than views.
 STRANDLINE_API Array contiguous(const Array& a);
 

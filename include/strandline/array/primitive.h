@@ -54,6 +54,8 @@ class STRANDLINE_API Primitive {
                                  const std::vector<Array>& outputs);
   /// Whether what it makes of followed inputs is followed.
   virtual bool is_followed() const noexcept { return true; }
+  /// Whether inputs may lie on other devices than its stream's; elsewhere a call is refused.
+  virtual bool takes_other_devices() const noexcept { return false; }
 
   const Stream& stream() const noexcept { return stream_; }
 
@@ -78,6 +80,9 @@ class STRANDLINE_API Encoder {
   bool try_donate(const Array& input, Array& output);
   /// `output` becomes a view: of `input`'s memory, `offset` elements further.
   void share(const Array& input, Array& output, const Strides& strides, std::int64_t offset = 0);
+
+  /// `output` gets memory and the values of an input of another device, now and by the host.
+  void copy_across(const Array& input, Array& output);
 
   /// What the next run() reads, and writes.
   Operand read(const Array& input);

@@ -109,6 +109,7 @@ from .devices import (
     set_default_device,
     stream,
     synchronize,
+    to_device,
 )
 from .graph import evaluation_plan, export_to_dot, print_graph
 from .transforms import grad, value_and_grad
@@ -135,6 +136,6 @@ __all__ = [
     "pad", "power", "print_graph", "prod", "random", "remainder", "reshape", "round", "rsqrt",
     "scatter_add", "set_default_device", "sigmoid", "sign", "sin", "softmax", "split", "sqrt",
     "square", "squeeze", "stack", "stop_gradient", "stream", "subtract", "sum", "swapaxes",
-    "synchronize", "take", "tanh", "transpose", "uint32", "uint8", "value_and_grad", "var", "where",
-    "zeros", "zeros_like",
+    "synchronize", "take", "tanh", "to_device", "transpose", "uint32", "uint8", "value_and_grad",
+    "var", "where", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from .. import _arguments
 from .._native import array as _native
+from .._native.array import Array, Stream
 from .._native.array import Device as _Device
-from .._native.array import Stream
 from ..allocators import Allocator
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "set_default_device",
     "stream",
     "synchronize",
+    "to_device",
 ]
 
 
@@ -78,6 +79,19 @@ def stream(where: Stream | _Device) -> Iterator[Stream]:
         yield where
     finally:
         _native.pop_stream()
+
+
+def to_device(a: Array, device: _Device) -> Array:
+    """The values of an array on another device; the array itself where they are there already.
+
+    Lazy, and gradients go back the same way. Between the host and a simulated device, or two of
+    those, the evaluating thread waits for the values and copies them.
+    """
+    if not isinstance(a, Array):
+        raise TypeError(_arguments.message("to_device", "a", repr(a), "an array"))
+    if not isinstance(device, _Device):
+        raise TypeError(_arguments.message("to_device", "device", repr(device), "a Device"))
+    return _native.to_device(a, device)
 
 
 def synchronize(what: Stream | _Device | None = None) -> None:

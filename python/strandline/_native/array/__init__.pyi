@@ -53,6 +53,10 @@ class Array:
     def address(self) -> int:
         """Of its buffer, as the record has it; 0 before it has one."""
 
+    @property
+    def device(self) -> Device:
+        """Where its values lie, or will."""
+
     def is_available(self) -> bool:
         """Whether the values are there; never waits."""
 
@@ -354,6 +358,9 @@ def push_stream(stream: Stream) -> None:
 
 def pop_stream() -> None:
     """Ends the innermost push_stream."""
+
+def to_device(a: Array, device: Device) -> Array:
+    """Another device's copy of an array."""
 
 @overload
 def synchronize(device: Device) -> None:
