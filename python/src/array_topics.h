@@ -19,5 +19,6 @@ void init_array_shapes(nanobind::module_& m, ArrayClass& array);
 void init_array_random(nanobind::module_& m);
 void init_array_graph(nanobind::module_& m);
 void def_array_indexing(ArrayClass& array);
+void def_array_copies(ArrayClass& array);
 
 }  // namespace strandline::python

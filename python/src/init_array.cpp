@@ -286,6 +286,7 @@ void init_array(nb::module_& m) {
   def_exports(array);
   init_array_operators(array);
   def_array_indexing(array);
+  def_array_copies(array);
   def_making(sub);
   init_array_devices(sub);
   init_array_operations(sub, array);

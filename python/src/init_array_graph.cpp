@@ -11,6 +11,7 @@
 #include "array_topics.h"
 #include "array_values.h"
 #include "bindings.h"
+#include "foreign_memory.h"
 #include "strandline/array/descriptor.h"
 #include "strandline/array/eval.h"
 #include "strandline/array/graph.h"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our arrays in Python: values in and out, gradients of trees, devices, graphs, the record."""
 
+import copy
 import gc
 import io
+import pickle
 import threading
 
 import pytest
@@ -344,3 +346,22 @@ def test_functions_of_one_array_are_methods_too():
     assert [part.shape for part in a.split([1], axis=1)] == [(2, 1), (2, 1)]
     assert a.swapaxes(0, 1).tolist() == a.moveaxis(1, 0).tolist() == a.T.tolist()
     assert a.var().item() == sa.var(a).item()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16", "float32"])
+def test_copies_and_pickles_are_arrays_of_their_own(dtype):
+    a = sa.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]).astype(dtype)
+    view = a.T[::-1]
+    for x in (a, view, a[:0], a[1, 2]):
+        for made in (
+            copy.copy(x),
+            copy.deepcopy({"x": [x]})["x"][0],
+            pickle.loads(pickle.dumps(x)),
+        ):
+            assert (made.dtype, made.shape) == (x.dtype, x.shape)
+            assert made.tolist() == x.tolist()
+    kept = copy.deepcopy(a)
+    a += 1
+    assert kept.tolist() != a.tolist()
+    with pytest.raises(ValueError, match=r"values; got 3 bytes, expected 8"):
+        sa.Array.__new__(sa.Array).__setstate__((b"abc", "float32", (2,)))

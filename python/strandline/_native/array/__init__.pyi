@@ -182,6 +182,14 @@ class Array:
         Without axes of extent 1, all unless said. ValueError for one of another extent.
         """
 
+    def __copy__(self) -> Array: ...
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array: ...
+    def __getstate__(self) -> tuple[bytes, str, tuple[int, ...]]:
+        """
+        For pickle: the values, evaluated. Who reads them has them on the default device.
+        """
+
+    def __setstate__(self, state: tuple[bytes, str, tuple[int, ...]], /) -> None: ...
     def abs(self) -> Array:
         """|a|"""
 
