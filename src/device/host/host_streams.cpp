@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "device/checks.h"
+#include "device/host/host_fork.h"
 
 namespace strandline::device {
 
@@ -20,11 +21,15 @@ thread_local bool t_is_worker = false;
 }  // namespace
 
 HostStreams::HostStreams(HostState& state) : Streams(state.facts, state.gate), state_(state) {
-  const LockGuard lock(state_.mutex);
-  default_ = add_stream()->id;
+  {
+    const LockGuard lock(state_.mutex);
+    default_ = add_stream()->id;
+  }
+  HostForks::add(*this);
 }
 
 HostStreams::~HostStreams() {
+  HostForks::remove(*this);
   std::map<StreamId, std::shared_ptr<Stream>> ending;
   {
     const LockGuard lock(state_.mutex);
@@ -106,7 +111,7 @@ void HostStreams::push_entry(Stream& stream, Entry entry) {
   stream.queue.push_back(std::move(entry));
   if (!stream.worker.joinable()) {
     try {
-      stream.worker = std::thread([this, shared = streams_.at(stream.id)] { run_worker(shared); });
+      start_worker(stream);
     } catch (const std::system_error& error) {
       stream.queue.pop_back();
       throw_device("Streams", "no worker thread can be started", error.what(), "one a stream");
@@ -114,6 +119,10 @@ void HostStreams::push_entry(Stream& stream, Entry entry) {
   }
   ++stream.enqueued;
   stream.wake.notify_one();
+}
+
+void HostStreams::start_worker(Stream& stream) {
+  stream.worker = std::thread([this, shared = streams_.at(stream.id)] { run_worker(shared); });
 }
 
 void HostStreams::run_worker(const std::shared_ptr<Stream>& stream) {
@@ -124,7 +133,9 @@ void HostStreams::run_worker(const std::shared_ptr<Stream>& stream) {
     if (stream->queue.empty()) return;
     Entry entry = std::move(stream->queue.front());
     stream->queue.pop_front();
+    stream->is_running = true;
     run_entry(*stream, std::move(entry));
+    stream->is_running = false;
     ++stream->completed;
     done_.notify_all();
   }

@@ -4,6 +4,9 @@
 //
 // One lock covers all queues, the device's; work runs without it. `done` is notified when any
 // point is reached: waits are rare next to work.
+//
+// A forked child has no workers: it starts its own, which go on with what was queued. What a worker
+// was at when the process forked is lost to the child and fails there.
 #pragma once
 
 #include <condition_variable>
@@ -46,6 +49,7 @@ class HostStreams final : public Streams {
     std::uint64_t completed = 0;
     AsyncErrorPtr error;
     bool stop = false;
+    bool is_running = false;  ///< the worker is at an operation that it has taken
     std::condition_variable_any wake;
     std::thread worker;
   };
@@ -78,6 +82,11 @@ class HostStreams final : public Streams {
   void note_error(Stream& stream, AsyncErrorPtr error) STRANDLINE_REQUIRES(state_.mutex);
   void drain(Stream& stream) STRANDLINE_REQUIRES(state_.mutex);
   void check_may_wait(const char* function) const;
+  void start_worker(Stream& stream) STRANDLINE_REQUIRES(state_.mutex);
+
+  // In host_fork.cpp: only the thread that forks is in the child.
+  friend class HostForks;
+  void restart_in_child() STRANDLINE_REQUIRES(state_.mutex);
   static void stop(const std::shared_ptr<Stream>& stream);
 
   HostState& state_;
