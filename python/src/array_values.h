@@ -9,6 +9,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "interpreter_lock.h"
 #include "strandline/array/array.h"
 #include "strandline/array/operations.h"
 
@@ -99,7 +100,7 @@ std::vector<array::Array> arrays_in(const char* function, nb::handle tree);
 /// Lets go of the interpreter lock where a thread evaluates or waits, which it does with an array
 /// of its own: `x += 1` changes what a Python object's is. Elsewhere the lock of graphs sees to it
 /// that nobody waits for it with the interpreter lock (install_blocking_hook).
-using ReleasedForWait = nb::gil_scoped_release;
+using ReleasedForWait = ReleasedLock;
 void install_blocking_hook() noexcept;
 
 /// What a consumer asks of `__dlpack__`, each None unless said.

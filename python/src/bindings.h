@@ -3,7 +3,8 @@
 // module. Only strandline's own Python code calls them: arguments are checked there, so that
 // messages name the function the user called.
 // nanobind's leak report stays on: nothing here may outlive the interpreter by reference, except
-// what is deliberately kept for ever by the capture source (see cpython_source.h).
+// what is deliberately kept for ever by the capture source (see cpython_source.h), and what threads
+// hold that are still there at exit (see interpreter_lock.h).
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ using Arrays = std::vector<Array>;
 std::pair<Arrays, Arrays> value_and_grad(nb::object function, const Arrays& inputs,
                                          const std::vector<std::size_t>& arguments) {
   const auto call = [&](const Arrays& given) {
-    return nb::cast<Arrays>(function(nb::cast(given)));
+    return held_at_exit([&] { return nb::cast<Arrays>(function(nb::cast(given))); });
   };
   return array::value_and_grad(call, inputs, arguments);
 }

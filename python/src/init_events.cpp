@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings.h"
+#include "interpreter_lock.h"
 #include "strandline/record/capture.h"
 #include "strandline/record/event.h"
 #include "strandline/record/layout.h"
@@ -139,7 +140,7 @@ class EventReader {
 };
 
 record::Cut cut_without_gil() {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   return record::recorder().cut();
 }
 

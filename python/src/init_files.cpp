@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "interpreter_lock.h"
 #include "strandline/cli/verbs.h"
 #include "strandline/core/error.h"
 #include "strandline/snapshot/accounting.h"
@@ -46,7 +47,7 @@ struct Query {
 };
 
 int run_verb(const std::vector<std::string>& arguments) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   return cli::run_verb(arguments);
 }
 
@@ -57,7 +58,7 @@ LoadedFile shared(SnapshotFile&& file) {
 LoadedFile read(const std::string& path, std::optional<std::uint64_t> first_event,
                 std::optional<std::uint64_t> end_event, std::optional<std::int64_t> from_us,
                 std::optional<std::int64_t> until_us, std::optional<std::uint8_t> device) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   ReadRange range{.first_event = first_event, .end_event = end_event, .device = device};
   if (from_us) range.from = TimeBound{*from_us};
   if (until_us) range.until = TimeBound{*until_us};
@@ -72,33 +73,33 @@ std::vector<DeviceReport> reports_of(const SnapshotFile& file, const Query& quer
 }
 
 Told report_of(const SnapshotFile& file, const std::string& path, const Query& query) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   const std::vector<DeviceReport> reports = reports_of(file, query);
   return {file_report_json(reports, path), file_report_text(reports, path)};
 }
 
 std::string report_text_of(const LoadedFile& loaded, const std::string& path, const Query& query) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   ReportTextOptions options;
   options.top = query.top;
   return file_report_text(reports_of(*loaded.file, query), path, options);
 }
 
 Told check_of(const SnapshotFile& file, const std::string& path) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   const Account account = make_account(file);
   return {account_json(account, path), account_text(account, path)};
 }
 
 Told fragmentation_of(const SnapshotFile& file, const std::string& path, const Query& query) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   const auto devices = make_fragmentation(file, query.moment, query.device, query.options(file));
   return {fragmentation_json(devices, path, query.top), fragmentation_text(devices, path, 10)};
 }
 
 Told oom_of(const SnapshotFile& file, const std::string& path, const Query& query,
             std::optional<std::uint64_t> size, std::uint64_t stream) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   std::optional<SizeQuestion> question;
   if (size) question = {.bytes = *size, .moment = query.moment, .stream = stream};
   const auto failures = explain_out_of_memory(file, query.device, question, query.options(file));
@@ -106,7 +107,7 @@ Told oom_of(const SnapshotFile& file, const std::string& path, const Query& quer
 }
 
 Told leaks_of(const SnapshotFile& file, const std::string& path, const Query& query) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   const std::uint8_t device = query.device.value_or(0);
   const auto leaks = find_leaks(file, device, query.options(file));
   return {leaks_json(leaks, path, device, query.top),
@@ -130,7 +131,7 @@ BlockColumns held_at(const SnapshotFile& file, const Query& query, std::int64_t&
 
 Told diff_of(const SnapshotFile& a, const std::string& path_a, const Query& query_a,
              const SnapshotFile& b, const std::string& path_b, const Query& query_b) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   DifferenceNames names{.a = path_a, .b = path_b, .device = query_a.device.value_or(0)};
   const BlockColumns held_a = held_at(a, query_a, names.a_after_event);
   const BlockColumns held_b = held_at(b, query_b, names.b_after_event);
@@ -139,7 +140,7 @@ Told diff_of(const SnapshotFile& a, const std::string& path_a, const Query& quer
 }
 
 Told events_of(const SnapshotFile& file, const std::string& path, const Query& query) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   const FilterMatcher matcher(RowFilter::parse(query.filter), file);
   const std::vector<std::size_t> rows =
       matching_events(file, query.device, [&](std::size_t row) { return matcher.event(row); });
@@ -149,7 +150,7 @@ Told events_of(const SnapshotFile& file, const std::string& path, const Query& q
 LoadedFile slice_of(const LoadedFile& loaded, std::optional<std::uint64_t> first_event,
                     std::optional<std::uint64_t> end_event, std::optional<std::int64_t> first_us,
                     std::optional<std::int64_t> end_us, std::optional<std::uint8_t> device) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   return shared(make_slice(*loaded.file, {.first_event = first_event,
                                           .end_event = end_event,
                                           .first_us = first_us,
@@ -161,7 +162,7 @@ LoadedFile slice_of(const LoadedFile& loaded, std::optional<std::uint64_t> first
 /// What the format could not hold, as "12 annotations".
 std::vector<std::string> write_as(const LoadedFile& loaded, const std::string& path,
                                   const std::string& format, const Query& query) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   const SnapshotFile& file = *loaded.file;
   const std::optional<FileFormat> named = format_named(format);
   if (!format.empty() && !named) {

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "interpreter_lock.h"
 #include "strandline/core/clock.h"
 #include "strandline/record/event.h"
 #include "strandline/record/recorder.h"
@@ -29,12 +30,12 @@ record::Stacks stacks_named(std::string_view name) {
 void start(std::uint64_t max_entries, std::uint64_t min_size, const std::string& stacks) {
   const record::Stacks kind = stacks_named(stacks);
   // A stream is brought what a ring that is replaced still holds, and needs the lock for that.
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   recorder().start({.max_entries = max_entries, .min_size = min_size, .stacks = kind});
 }
 
 void clear_history(bool tables) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   recorder().clear_history(tables ? record::Recorder::ClearTables::yes
                                   : record::Recorder::ClearTables::no);
 }

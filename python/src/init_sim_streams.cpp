@@ -10,6 +10,7 @@
 
 #include "bindings.h"
 #include "foreign_memory.h"
+#include "interpreter_lock.h"
 #include "memory_buffer.h"
 #include "sim_machine.h"
 
@@ -103,7 +104,7 @@ void def_events(nb::class_<SimMachine>& machine) {
       .def(
           "wait_event",
           [](const SimMachine& m, std::uint64_t event) {
-            const nb::gil_scoped_release released;
+            const ReleasedLock released;
             streams(m).wait(DeviceEventId{event});
           },
           nb::arg("event"))
@@ -134,7 +135,7 @@ void def_sim_streams(nb::class_<SimMachine>& machine) {
       .def(
           "destroy_stream",
           [](const SimMachine& m, StreamNumber stream) {
-            const nb::gil_scoped_release released;
+            const ReleasedLock released;
             streams(m).destroy({stream});
           },
           nb::arg("stream"))
@@ -151,20 +152,20 @@ void def_sim_streams(nb::class_<SimMachine>& machine) {
       .def(
           "submit",
           [](const SimMachine& m, StreamNumber stream) {
-            const nb::gil_scoped_release released;
+            const ReleasedLock released;
             streams(m).submit({stream});
           },
           nb::arg("stream"))
       .def(
           "wait",
           [](const SimMachine& m, StreamNumber stream) {
-            const nb::gil_scoped_release released;
+            const ReleasedLock released;
             streams(m).wait(StreamId{stream});
           },
           nb::arg("stream"))
       .def("wait_all",
            [](const SimMachine& m) {
-             const nb::gil_scoped_release released;
+             const ReleasedLock released;
              streams(m).wait_all();
            })
       .def(
@@ -173,12 +174,12 @@ void def_sim_streams(nb::class_<SimMachine>& machine) {
       .def(
           "run_one",
           [](const SimMachine& m, StreamNumber stream) {
-            const nb::gil_scoped_release released;
+            const ReleasedLock released;
             return m->run_one({stream});
           },
           nb::arg("stream"))
       .def("run_all", [](const SimMachine& m) {
-        const nb::gil_scoped_release released;
+        const ReleasedLock released;
         m->run_all();
       });
   def_events(machine);

@@ -11,6 +11,7 @@
 
 #include "bindings.h"
 #include "event_input.h"
+#include "interpreter_lock.h"
 #include "strandline/alloc/framework.h"
 #include "strandline/record/adapter.h"
 #include "strandline/record/recorder.h"
@@ -25,7 +26,7 @@ namespace {
 using snapshot::Snapshot;
 
 Snapshot take_snapshot() {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   return snapshot::take_snapshot(record::recorder());
 }
 
@@ -40,7 +41,7 @@ Snapshot snapshot_of_events(nb::list events) {
 }
 
 void write_pickle(const Snapshot& snapshot, const std::string& path) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   snapshot::write_pickle(snapshot, path);
 }
 
@@ -57,7 +58,7 @@ snapshot::PeakReport report(const Snapshot& snapshot, std::string program,
                             std::optional<int> exit_status, std::optional<double> seconds,
                             std::uint64_t started_children,
                             std::vector<std::string> library_folders) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   snapshot::RunInfo run{.program = std::move(program),
                         .framework = {},
                         .exit_status = exit_status,

@@ -12,6 +12,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "interpreter_lock.h"
 #include "strandline/snapshot/native_file.h"
 #include "strandline/snapshot/native_stream.h"
 
@@ -29,7 +30,7 @@ std::shared_ptr<NativeStream>& stream() {
 bool close_stream() {
   const std::shared_ptr<NativeStream> open = std::exchange(stream(), nullptr);
   if (open == nullptr) return true;
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   return open->close();
 }
 
@@ -37,14 +38,14 @@ void open_stream(const std::string& path) {
   close_stream();
   std::shared_ptr<NativeStream> opened;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedLock release;
     opened = NativeStream::open(record::recorder(), path);
   }
   stream() = std::move(opened);
 }
 
 void write_native(const snapshot::Snapshot& snapshot, const std::string& path) {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   snapshot::write_native(snapshot, path);
 }
 
@@ -67,7 +68,7 @@ void init_stream(nb::module_& m) {
       []() -> std::uint64_t {
         const std::shared_ptr<NativeStream> open = stream();
         if (open == nullptr) return 0;
-        const nb::gil_scoped_release release;
+        const ReleasedLock release;
         return open->events_written();
       },
       "Events in the file that is streamed to.");

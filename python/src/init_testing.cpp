@@ -11,6 +11,7 @@
 
 #include "bindings.h"
 #include "cpython_frames.h"
+#include "interpreter_lock.h"
 #include "strandline/core/error.h"
 #include "strandline/record/capture.h"
 #include "strandline/record/layout.h"
@@ -127,7 +128,7 @@ void capture_while_raising(nb::handle exception) {
 }
 
 bool can_capture_without_lock() {
-  const nb::gil_scoped_release release;
+  const ReleasedLock release;
   return record::can_capture();
 }
 

@@ -4,11 +4,13 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings.h"
+#include "interpreter_lock.h"
 
 NB_MODULE(_native, m) {
   using namespace strandline::python;
   m.doc() = "Native half of strandline; use the functions of the package instead.";
   m.attr("version") = STRANDLINE_VERSION;
+  report_leaks_of_lone_threads();
   init_errors(m);
   init_recorder(m);
   init_events(m);

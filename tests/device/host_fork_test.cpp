@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "strandline/core/error.h"
-#include "strandline/device/host.h"
 #include "strandline/device/device.h"
+#include "strandline/device/host.h"
 #include "strandline/device/streams.h"
 
 namespace strandline::device {
@@ -52,7 +52,9 @@ class HostFork : public testing::Test {
     streams().wait(stream);
     return done == 1;
   }
-  Streams& streams() { return device_->streams(); }
+  Streams& streams() {
+    return device_->streams();
+  }
 
   std::unique_ptr<Device> device_ = make_host_device();
 };

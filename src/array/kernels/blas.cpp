@@ -2,9 +2,13 @@
 #include "array/kernels/blas.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <mutex>
+#include <shared_mutex>
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include "array/kernels/loops.h"
 #include "strandline/core/without_fork.h"
@@ -33,6 +37,22 @@ constexpr bool kUsesBlas = false;  // what is not instrumented cannot be judged
 constexpr bool kUsesBlas = true;
 #endif
 
+// OpenBLAS ends its threads when the process forks and when it ends, without asking whether it is
+// at work: it then waits for ever. Both wait here for the products under way, and products after
+// them for the end of the fork, or for that of the process.
+std::shared_mutex& products() {
+  static std::shared_mutex& instance = *new std::shared_mutex;
+  return instance;
+}
+
+void close_products() {
+  products().lock();
+}
+
+void open_products() {
+  products().unlock();
+}
+
 Blas load() {
   Blas blas;
   if (!kUsesBlas) return blas;
@@ -44,6 +64,9 @@ Blas load() {
   using Config = char* (*)();
   const auto config = reinterpret_cast<Config>(dlsym(library, "openblas_get_config"));
   if (blas.single == nullptr || blas.twice == nullptr) return Blas{};
+  // Registered after the library's own handlers, these run before them.
+  pthread_atfork(&close_products, &open_products, &open_products);
+  std::atexit(&close_products);
   blas.name = config == nullptr ? "OpenBLAS" : config();
   return blas;
 }
@@ -85,6 +108,7 @@ void multiply_by(Gemm<T> gemm, const Matrix<T>& a, const Matrix<T>& b, T* to, st
   const auto transpose = [](const Matrix<T>& x) {
     return x.is_transposed ? kTranspose : kNoTranspose;
   };
+  const std::shared_lock under_way(products());
   gemm(kRowMajor, transpose(a), transpose(b), number(m), number(n), number(k), T{1}, a.at,
        number(a.stride), b.at, number(b.stride), T{0}, to, number(n));
 }

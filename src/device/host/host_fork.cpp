@@ -2,7 +2,6 @@
 #include "device/host/host_fork.h"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <vector>
@@ -32,9 +31,22 @@ void replace_undestroyed(T& old) {
 
 }  // namespace
 
+// Handlers that were registered last run first: a thread that makes a host device in a stretch of
+// WithoutFork is through when the locks here are taken.
+void HostForks::register_handlers() noexcept {
+  pthread_atfork(&lock_all, &unlock_all, &restart_all);
+}
+
+namespace {
+
+constexpr int kBeforeStatics = 200;
+[[gnu::constructor(kBeforeStatics)]] void register_with_library() {
+  HostForks::register_handlers();
+}
+
+}  // namespace
+
 void HostForks::add(HostStreams& streams) {
-  static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(&lock_all, &unlock_all, &restart_all); });
   Registry& known = registry();
   const LockGuard lock(known.mutex);
   known.all.push_back(&streams);

@@ -15,6 +15,8 @@ class HostStreams;
 class HostForks {
  public:
   static void add(HostStreams& streams);
+  /// With the library, before everything else of it that waits for forks: see host_fork.cpp.
+  static void register_handlers() noexcept;
   static void remove(HostStreams& streams) noexcept;
 
  private:
