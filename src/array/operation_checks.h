@@ -16,6 +16,8 @@ namespace strandline::array {
   throw InvalidArgument(error_message(function, what, got, expected));
 }
 
+/// InvalidArgument for more axes than a shape has.
+void check_result_rank(const char* function, std::size_t rank);
 /// 0 … rank-1, each once. InvalidArgument otherwise.
 std::vector<std::size_t> checked_axes(const char* function, const std::vector<int>& axes,
                                       std::size_t rank);

@@ -84,6 +84,8 @@ Array range(std::int64_t start, std::int64_t step, std::uint64_t count, Dtype dt
     throw InvalidArgument(
         error_message("arange", "elements", std::to_string(count), "fewer than 2^60"));
   }
+  const Shape shape = {static_cast<std::int64_t>(count)};
+  element_count("arange", shape);
   const auto last = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
                                               (count - 1) * static_cast<std::uint64_t>(step));
   for (const std::int64_t element : {start, last}) {
@@ -91,7 +93,7 @@ Array range(std::int64_t start, std::int64_t step, std::uint64_t count, Dtype dt
     throw InvalidArgument(error_message("arange", "element", std::to_string(element),
                                         fmt::format("one that {} holds", dtype_name(dtype))));
   }
-  return make_node<Arange>(Shape{static_cast<std::int64_t>(count)}, dtype, {}, start, step);
+  return make_node<Arange>(shape, dtype, {}, start, step);
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ Array concatenate(const std::vector<Array>& arrays, int axis) {
 
 Array stack(const std::vector<Array>& arrays, int axis) {
   if (arrays.empty()) throw_bad("stack", "arrays", "none", "at least one");
+  check_result_rank("stack", arrays[0].ndim() + 1);
   const auto along = static_cast<int>(normal_axis("stack", axis, arrays[0].ndim() + 1));
   std::vector<Array> parts;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -118,6 +119,7 @@ Picked pick(const char* function, const Array& a, const std::vector<Array>& indi
   picked.axes = checked_axes(function, axes, a.ndim());
   picked.indices = broadcast_for(function, "shapes of indices", indices);
   picked.shape = picked.indices[0].shape();
+  check_result_rank(function, picked.shape.size() + a.ndim() - picked.axes.size());
   for (std::size_t i = 0; i < a.ndim(); ++i) {
     const bool is_picked =
         std::find(picked.axes.begin(), picked.axes.end(), i) != picked.axes.end();

@@ -22,6 +22,12 @@ std::vector<std::size_t> all_axes(std::size_t rank) {
 
 }  // namespace
 
+void check_result_rank(const char* function, std::size_t rank) {
+  if (rank <= kMaxRank) return;
+  throw_bad(function, "axes of the result", std::to_string(rank),
+            fmt::format("at most {}", kMaxRank));
+}
+
 std::vector<std::size_t> checked_axes(const char* function, const std::vector<int>& axes,
                                       std::size_t rank) {
   std::vector<std::size_t> result;
@@ -135,6 +141,7 @@ std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
 
 Array expand_dims(const Array& a, const std::vector<int>& axes) {
   const std::size_t rank = a.ndim() + axes.size();
+  check_result_rank("expand_dims", rank);
   std::vector<std::size_t> added = checked_axes("expand_dims", axes, rank);
   std::sort(added.begin(), added.end());
   Shape shape = a.shape();
@@ -234,6 +241,11 @@ std::vector<Array> split(const Array& a, std::int64_t count, int axis) {
   if (count < 1 || extent % count != 0) {
     throw_bad("split", "parts", std::to_string(count),
               fmt::format("a number that divides {}, the extent of axis {}", extent, along));
+  }
+  // An axis without elements, or a repeated one, would be divided by any number.
+  constexpr std::int64_t kMostParts = std::int64_t{1} << 20;
+  if (count > kMostParts) {
+    throw_bad("split", "parts", std::to_string(count), fmt::format("at most {}", kMostParts));
   }
   std::vector<std::int64_t> at;
   for (std::int64_t i = 1; i < count; ++i) at.push_back(extent / count * i);

@@ -115,6 +115,11 @@ Array randint(const Array& low, const Array& high, const Shape& shape, Dtype dty
 
 Array categorical(const Array& logits, int axis, const Key& key) {
   const std::size_t along = normal_axis("categorical", axis, logits.ndim());
+  if (logits.shape()[along] == 0) {
+    throw InvalidArgument(error_message("categorical", "logits",
+                                        "shape " + shape_text(logits.shape()),
+                                        "elements along axis " + std::to_string(along)));
+  }
   const Array drawn = uniform(Array(0.0F), Array(1.0F), logits.shape(), Dtype::float32, key);
   // The Gumbel trick: the largest of logits plus Gumbel noise is drawn by their softmax.
   const Array noise = negative(log(negative(log(drawn))));

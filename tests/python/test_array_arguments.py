@@ -25,6 +25,7 @@ REFUSED = [
     (lambda: sa.stack([a23, a23], 3), "[stack] axis; got 3, expected -3 to 2"),
     (lambda: sa.split(a23, 2, HUGE), f"[split] axis; got {HUGE}"),
     (lambda: sa.split(a23, HUGE + 1), f"[split] parts; got {HUGE + 1}, expected a number that"),
+    (lambda: sa.split(sa.zeros(0), HUGE), f"[split] parts; got {HUGE}, expected at most 1048576"),
     (lambda: sa.split(a23, 2, 1), "got 2, expected a number that divides 3, the extent of axis 1"),
     (lambda: sa.take(a23, 0, HUGE), f"[take] axis; got {HUGE}"),
     (lambda: sa.swapaxes(a23, 0, HUGE), f"[swapaxes] axis; got {HUGE}"),
@@ -67,12 +68,17 @@ REFUSED = [
     (lambda: sa.max(sa.zeros((2, 0))), "[max] array; got shape (2, 0), expected elements along"),
     (lambda: sa.argmax(sa.zeros((2, 0)), 1), "[argmax] array; got shape (2, 0), expected elements"),
     (lambda: sa.logsumexp(sa.zeros((0,))), "[logsumexp] array; got shape (0,), expected elements"),
+    (lambda: sa.random.categorical(sa.zeros((2, 0))), "[categorical] logits; got shape (2, 0)"),
+    (lambda: sa.stack([sa.zeros((1,) * 10)]), "[stack] axes of the result; got 11"),
+    (lambda: sa.expand_dims(sa.zeros((1,) * 10), 0), "[expand_dims] axes of the result; got 11"),
+    (lambda: sa.take(sa.zeros((1,) * 10), sa.zeros((1, 1), dtype=sa.int32), 0),
+     "[take] axes of the result; got 11"),
     (lambda: sa.arange(0, 3, 0), "[arange] step; got 0, expected a number that is not 0"),
     (lambda: sa.arange(2**70), f"[arange] stop; got {2**70}, expected an integer of 64 bits"),
     (lambda: sa.arange(float("nan")), "[arange] start, stop, step; got 0, nan, 1"),
     (lambda: sa.arange(250, 260, dtype=sa.uint8),
      "[arange] element; got 259, expected one that uint8 holds"),
-    (lambda: sa.arange(2**62), f"got ({2**62},), expected fewer than 2^60 elements"),
+    (lambda: sa.arange(2**62), f"[arange] shape; got ({2**62},), expected fewer than 2^60"),
 ]  # fmt: skip
 
 
