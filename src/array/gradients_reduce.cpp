@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of products and reductions.
-#include <algorithm>
-
 #include "array/operation_checks.h"
 #include "array/primitives.h"
 #include "strandline/array/operations.h"
@@ -18,24 +16,20 @@ Array unfolded(const Array& reduced, const Shape& shape, AxisSet axes) {
   return reshape(reduced, kept);
 }
 
-// Lines moved on by `distance` along the last axis, which ones come in from.
-Array moved_on(const Array& lines, std::int64_t distance) {
-  const std::int64_t length = lines.shape(-1);
-  const Array kept = slice(lines, {0, 0}, {lines.shape(0), length - distance}, {1, 1});
-  return pad(kept, {{0, 0}, {distance, 0}}, scalar(1, lines.dtype()));
-}
-
-Array backwards(const Array& lines) {
-  return slice(lines, {0, lines.shape(-1) - 1}, {lines.shape(0), -1}, {1, -1});
-}
-
-// Of all elements before each one: after Hillis and Steele each round doubles how many are in.
-Array products_before(const Array& lines) {
-  Array products = moved_on(lines, 1);
-  for (std::int64_t reach = 1; reach + 1 < lines.shape(-1); reach *= 2) {
-    products = multiply(products, moved_on(products, reach));
-  }
-  return products;
+// For each element of a line the product of the others: its partner in the other half, and the
+// pairs that are not its own.
+//   a b c d   is pairs ac bd with others bd ac   so  c·bd  d·ac  a·bd  b·ac
+Array products_in_lines(const Array& lines) {
+  const std::int64_t rows = lines.shape(0);
+  const std::int64_t length = lines.shape(1);
+  if (length == 1) return ones_like(lines);
+  const std::int64_t half = (length + 1) / 2;
+  const Array left = slice(lines, {0, 0}, {rows, half}, {1, 1});
+  const Array right = pad(slice(lines, {0, half}, {rows, length}, {1, 1}),
+                          {{0, 0}, {0, length % 2}}, scalar(1, lines.dtype()));
+  const Array others = products_in_lines(left * right);
+  const Array made = concatenate({right * others, left * others}, 1);
+  return slice(made, {0, 0}, {rows, length}, {1, 1});
 }
 
 // For each element the product of those it was folded with. Dividing the whole product by the
@@ -53,13 +47,12 @@ Array products_of_others(const Array& a, AxisSet axes) {
     length *= a.shape(axis);
   }
   std::vector<int> back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
+  for (std::size_t i = 0; i < order.size(); ++i) {
     back[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  }
   const Array folded_last = transpose(a, order);
   const Array lines = reshape(folded_last, {-1, length});
-  const Array others =
-      multiply(products_before(lines), backwards(products_before(backwards(lines))));
-  return transpose(reshape(others, folded_last.shape()), back);
+  return transpose(reshape(products_in_lines(lines), folded_last.shape()), back);
 }
 
 }  // namespace
