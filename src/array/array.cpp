@@ -63,7 +63,8 @@ Array make_leaf(const Shape& shape, Dtype dtype, const Device& device) {
   const record::OpContext context = leaf_context(node.record);
   const record::OpScope scope(context);
   auto data = make_node_part<Data>();
-  data->storage = std::make_shared<Storage>(device.state(), node.nbytes(), StreamId{});
+  data->storage =
+      std::make_shared<Storage>(device.state()->shared_from_this(), node.nbytes(), StreamId{});
   data->version = data->storage->versions;
   data->storage->written.store(data->version, std::memory_order_release);
   set_data(leaf, std::move(data));
@@ -109,8 +110,9 @@ Array Array::wrap(void* memory, const Shape& shape, Dtype dtype, std::function<v
     return copy;
   }
   auto data = make_node_part<Data>();
-  data->storage = std::make_shared<Storage>(
-      device.state(), Storage::Wrapped{.buffer = buffer, .deleter = std::move(deleter)});
+  data->storage =
+      std::make_shared<Storage>(device.state()->shared_from_this(),
+                                Storage::Wrapped{.buffer = buffer, .deleter = std::move(deleter)});
   data->version = data->storage->versions;
   data->storage->written.store(data->version, std::memory_order_release);
   node.status.store(Status::available, std::memory_order_release);
@@ -318,7 +320,7 @@ std::uint64_t buffer_address_of(const Array& array) noexcept {
 Device device_of(const Array& array) {
   const GraphGuard guard;
   const Descriptor& node = array.descriptor();
-  if (node.data != nullptr) return Device(node.data->storage->device);
+  if (node.data != nullptr) return Device(node.data->storage->device->leased());
   if (node.call != nullptr) return node.call->primitive->stream().device();
   return default_device();
 }

@@ -68,6 +68,23 @@ void Completion::wait() {
 
 // -- states ---------------------------------------------------------------------------------------
 
+struct DeviceLease {
+  explicit DeviceLease(std::shared_ptr<DeviceState> device) : state(std::move(device)) {}
+  ~DeviceLease() {
+    const device::Facts& facts = state->port->facts();
+    if (facts.supports.submits_at_once || state->queued_tasks.load() == 0) return;
+    const BlockingScope blocking;
+    try {
+      state->port->streams().wait_all();
+    } catch (...) {  // nobody is left to be told
+    }
+  }
+  DeviceLease(const DeviceLease&) = delete;
+  DeviceLease& operator=(const DeviceLease&) = delete;
+
+  std::shared_ptr<DeviceState> state;
+};
+
 DeviceState::DeviceState(std::shared_ptr<device::Device> port_device,
                          std::shared_ptr<alloc::Allocator> given_allocator)
     : port(std::move(port_device)),
@@ -78,15 +95,26 @@ alloc::Allocator& DeviceState::allocator() const {
   return own_allocator != nullptr ? *own_allocator : alloc::default_allocator();
 }
 
-std::shared_ptr<StreamState> DeviceState::default_stream() {
+std::shared_ptr<DeviceState> DeviceState::leased() {
   const LockGuard guard(mutex);
-  std::shared_ptr<StreamState> stream = made_default.lock();
-  if (stream == nullptr) {
-    stream =
-        std::make_shared<StreamState>(shared_from_this(), port->streams().default_stream(), true);
-    made_default = stream;
+  std::shared_ptr<DeviceLease> owner = lease.lock();
+  if (owner == nullptr) {
+    owner = std::make_shared<DeviceLease>(shared_from_this());
+    lease = owner;
   }
-  return stream;
+  return {std::move(owner), this};
+}
+
+std::shared_ptr<StreamState> DeviceState::default_stream() {
+  {
+    const LockGuard guard(mutex);
+    if (std::shared_ptr<StreamState> stream = made_default.lock()) return stream;
+  }
+  auto made = std::make_shared<StreamState>(*this, port->streams().default_stream(), true);
+  const LockGuard guard(mutex);
+  if (std::shared_ptr<StreamState> stream = made_default.lock()) return stream;
+  made_default = made;
+  return made;
 }
 
 DeviceState::~DeviceState() {
@@ -185,7 +213,7 @@ void StreamState::check_open(const char* function) const {
 
 Device Device::host() {
   static const std::shared_ptr<DeviceState>& state = *new std::shared_ptr<DeviceState>(
-      std::make_shared<DeviceState>(unowned(alloc::host_device()), nullptr));
+      std::make_shared<DeviceState>(unowned(alloc::host_device()), nullptr)->leased());
   return Device(state);
 }
 
@@ -212,7 +240,7 @@ Device::Device(std::shared_ptr<device::Device> port, std::shared_ptr<alloc::Allo
                                   allocator->name(), port->facts().name),
                       "one over managed, pinned or host memory, as UnifiedAllocator's is"));
   }
-  state_ = std::make_shared<DeviceState>(std::move(port), std::move(allocator));
+  state_ = std::make_shared<DeviceState>(std::move(port), std::move(allocator))->leased();
 }
 
 Device::Device(const std::shared_ptr<alloc::Allocator>& allocator)
@@ -237,7 +265,7 @@ std::uint64_t Device::queued_tasks() const noexcept {
 // -- Stream ---------------------------------------------------------------------------------------
 
 Device Stream::device() const {
-  return Device(state_->device);
+  return Device(state_->leased_device);
 }
 StreamId Stream::id() const noexcept {
   return state_->id;
@@ -291,7 +319,7 @@ Device set_default_device(const Device& device) {
 
 Stream new_stream(const Device& device) {
   const StreamId id = device.port().streams().create();
-  return Stream(std::make_shared<StreamState>(device.state(), id, false));
+  return Stream(std::make_shared<StreamState>(*device.state(), id, false));
 }
 
 Stream current_stream() {

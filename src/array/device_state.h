@@ -41,7 +41,12 @@ struct Completion {
 };
 
 struct StreamState;
+struct DeviceLease;
 
+/// Queued work and memory own it as such, for their allocator; who may still wait for the work owns
+/// it through the lease: handles, streams, and so what is not evaluated or not waited for. When the
+/// last of those is gone, what is queued runs out, so that a device that only runs while one waits
+/// does not hold its machine through its own queue.
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
   DeviceState(std::shared_ptr<device::Device> port_device,
               std::shared_ptr<alloc::Allocator> given_allocator);
@@ -50,6 +55,8 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   ~DeviceState();
 
   alloc::Allocator& allocator() const;
+  /// An owner through the lease.
+  std::shared_ptr<DeviceState> leased() STRANDLINE_EXCLUDES(mutex);
   std::shared_ptr<StreamState> default_stream() STRANDLINE_EXCLUDES(mutex);
 
   /// Called after each op by the evaluating thread: waits for the oldest work while too much is
@@ -66,6 +73,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::string name;
   std::atomic<std::uint64_t> queued_tasks{0};
   Mutex mutex;
+  std::weak_ptr<DeviceLease> lease STRANDLINE_GUARDED_BY(mutex);
   std::weak_ptr<StreamState> made_default STRANDLINE_GUARDED_BY(mutex);
   /// Points behind every few tasks, oldest first; those that are reached leave.
   std::deque<device::DeviceEventId> points STRANDLINE_GUARDED_BY(mutex);
@@ -77,13 +85,17 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
 struct StreamState {
   std::shared_ptr<DeviceState> device;
+  std::shared_ptr<DeviceState> leased_device;
   StreamId id{};
   bool is_default = false;
   std::atomic<bool> is_closed{false};
   std::atomic<std::uint32_t> tasks_since_point{0};
 
-  StreamState(std::shared_ptr<DeviceState> on, StreamId stream, bool default_stream)
-      : device(std::move(on)), id(stream), is_default(default_stream) {}
+  StreamState(DeviceState& on, StreamId stream, bool default_stream)
+      : device(on.shared_from_this()),
+        leased_device(on.leased()),
+        id(stream),
+        is_default(default_stream) {}
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
   ~StreamState();

@@ -40,8 +40,62 @@ TEST(ArrayDevice, IsRefusedWithoutPartsAndWithThoseOfAnother) {
               ThrowsMessage<InvalidArgument>(HasSubstr("one over the device")));
 }
 
-// -- arrays of several
-// ------------------------------------------------------------------------------
+// -- lifetime -------------------------------------------------------------------------------------
+
+TEST(ArrayDevice, WorkThatNobodyWaitsForDoesNotKeepTheMachine) {
+  for (const bool fails : {false, true}) {
+    std::weak_ptr<sim::Machine> machine;
+    int deleted = 0;
+    {
+      Simulated simulated;
+      machine = simulated.machine;
+      alignas(4096) static float page[1024] = {};
+      const DeviceScope on(simulated.device);
+      const Array wrapped = Array::wrap(
+          page, {1024}, Dtype::float32, [&](void*) { ++deleted; }, simulated.device);
+      const Array x = wrapped + (fails ? failing(ones({1024})) : ones({1024}));
+      async_eval({x, sum(x), split(x, 2)[1]});
+      EXPECT_GT(simulated.device.queued_tasks(), 0U);
+    }
+    EXPECT_TRUE(machine.expired());
+    EXPECT_EQ(deleted, 1);
+  }
+}
+
+// Its errors are told as long as a handle can ask for them.
+TEST(ArrayDevice, WorkOfArraysThatAreGoneStaysQueuedWhileThereIsAHandle) {
+  Simulated simulated;
+  {
+    const DeviceScope on(simulated.device);
+    async_eval({failing(ones({4}))});
+  }
+  EXPECT_GT(simulated.device.queued_tasks(), 0U);
+  EXPECT_THAT([&] { synchronize(simulated.device); },
+              ThrowsMessage<DeviceError>(HasSubstr("the kernel failed")));
+  EXPECT_EQ(simulated.device.queued_tasks(), 0U);
+}
+
+// Of which further handles may be made.
+TEST(ArrayDevice, LivesAsLongAsAnArrayOfIt) {
+  std::weak_ptr<sim::Machine> machine;
+  {
+    const Array x = [&] {
+      Simulated simulated;
+      machine = simulated.machine;
+      const DeviceScope on(simulated.device);
+      Array made = ones({4}) + Array(1.0F);
+      eval({made});
+      return made;
+    }();
+    ASSERT_FALSE(machine.expired());
+    const DeviceScope on(device_of(x));
+    async_eval({x * x});
+    EXPECT_EQ((x + x).values<float>()[3], 4.0F);
+  }
+  EXPECT_TRUE(machine.expired());
+}
+
+// -- arrays of several ----------------------------------------------------------------------------
 
 TEST(ArrayDevice, OperationsRefuseInputsOfAnotherWhenTheyAreMade) {
   Simulated simulated;

@@ -24,7 +24,9 @@ namespace strandline::array {
 /// waited for. When a primitive throws, what was queued before it stays good, the rest stays
 /// unscheduled, and its exception is thrown.
 STRANDLINE_API void eval(const std::vector<Array>& outputs);
-/// The same without blocking. InvalidArgument inside a transform.
+/// The same without blocking. InvalidArgument inside a transform. Work runs also when its arrays
+/// are dropped: on a device that runs only while somebody waits, at the latest when its last handle
+/// goes, and then nobody is told its errors.
 STRANDLINE_API void async_eval(const std::vector<Array>& outputs);
 
 /// What eval would do.
