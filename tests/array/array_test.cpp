@@ -31,6 +31,18 @@ TEST(ArrayDescriptor, HasRowMajorStridesAndSizeFromTheStart) {
   EXPECT_EQ(Array({1}).descriptor().call, nullptr);
 }
 
+// B-3: of inputs as of then.
+TEST(ArrayDescriptor, IsATracerWhenAnInputWasOneAsItWasMade) {
+  Array x = ones({2});
+  const Array before = x + x;
+  x.descriptor().is_tracer = true;
+  const Array after = split(x * Array(2.0F), 2)[1];
+  EXPECT_FALSE(before.descriptor().is_tracer);
+  EXPECT_TRUE(after.descriptor().is_tracer);
+  EXPECT_FALSE(stop_gradient(x).descriptor().is_tracer);
+  EXPECT_FALSE(is_followed(after)) << "no transform runs";
+}
+
 // B-4
 TEST(ArrayLeaf, IsAvailableAndItsMemoryThereAtConstruction) {
   const auto before = Device::host().allocator().active_bytes();
@@ -89,10 +101,20 @@ TEST(ArrayViews, ShareDataWithTheirOwnStridesAndOffsets) {
   const Array b = broadcast_to(Array(7.0F), {2, 2});
   const std::vector<Array> parts = split(x, 3, 1);
   const Array back = slice(x, {1, 2}, {-1, -1}, {-1, -1});
-  eval({t, s, b, parts[1], back});
-  for (const Array& view : {t, s, parts[1], back}) {
+  const Array deep = expand_dims(s, {0, 2});
+  const Array flat = squeeze(deep);
+  const Array again = copy(t);
+  const Array still = stop_gradient(s);
+  eval({t, s, b, parts[1], back, deep, flat, again, still});
+  for (const Array& view : {t, s, parts[1], back, deep, flat, again, still}) {
     EXPECT_EQ(view.descriptor().data, x.descriptor().data);
   }
+  EXPECT_EQ(deep.shape(), (Shape{1, 1, 1, 2}));
+  EXPECT_EQ(deep.descriptor().offset_bytes, 12U);
+  EXPECT_EQ(flat.shape(), (Shape{2}));
+  EXPECT_THAT(flat.values<float>(), ElementsAre(3, 5));
+  EXPECT_NE(again.id(), t.id());
+  EXPECT_EQ(again.descriptor().strides, t.descriptor().strides);
   EXPECT_EQ(t.descriptor().strides, (Strides{1, 3}));
   EXPECT_EQ(s.descriptor().offset_bytes, 12U);
   EXPECT_EQ(b.descriptor().data_size, 1U);
@@ -147,6 +169,16 @@ TEST(ArrayNodes, OneCallMayMakeSeveral) {
   const Array x = full({2}, Array(1.0F));
   EXPECT_EQ(x.descriptor().call->primitive->name(), "Full");
   EXPECT_EQ(x.descriptor().call->inputs[0].descriptor().call->primitive->name(), "Broadcast");
+  const Array sum = ones({2, 3}) + ones({3});
+  EXPECT_EQ(sum.descriptor().call->primitive->name(), "Add");
+  EXPECT_EQ(sum.descriptor().call->inputs[1].descriptor().call->primitive->name(), "Broadcast");
+  const auto mallocs = [] { return Device::host().allocator().statistics().mallocs; };
+  const auto before = mallocs();
+  const Array leaf({1.0F, 2.0F, 3.0F});
+  EXPECT_EQ(mallocs(), before + 1);
+  const Array view = reshape(transpose(leaf), {1, 3});
+  eval({view});
+  EXPECT_EQ(mallocs(), before + 1) << "nodes, and no memory";
 }
 
 // B-13
@@ -177,9 +209,40 @@ TEST(ArrayBuffer, IsAsLargeAsTheAllocatorSays) {
   const Array x = zeros({1000}) + Array(1.0F);
   eval({x});
   EXPECT_GE(buffer_size_of(x), x.nbytes());
+  const Array view = slice(x, {0}, {2}, {1});
+  eval({view});
+  EXPECT_EQ(buffer_size_of(view), buffer_size_of(x)) << "not of the view's own bytes";
   EXPECT_EQ(buffer_size_of(x),
             Device::host().allocator().size(alloc::Buffer(
                 reinterpret_cast<void*>(buffer_address_of(x)), &Device::host().allocator())));
+}
+
+// B-16
+TEST(ArrayPrimitive, HasTheStreamOfItsMakingWhoeverEvaluates) {
+  Simulated simulated;
+  std::vector<StreamId> ran;
+  simulated.machine->set_chooser([&](std::span<const sim::Candidate> candidates) {
+    if (candidates[0].operation == "Exp") ran.push_back(candidates[0].stream);
+    return std::size_t{0};
+  });
+  const Stream own = new_stream(simulated.device);
+  const Array x = [&] {
+    const StreamScope on(own);
+    return exp(ones({4}));
+  }();
+  EXPECT_EQ(x.descriptor().call->primitive->stream(), own);
+  EXPECT_EQ(x.descriptor().call->primitive->name(), "Exp");
+  const DeviceScope on(simulated.device);
+  eval({x});
+  EXPECT_THAT(ran, ElementsAre(own.id()));
+}
+
+// B-16
+TEST(ArrayPrimitive, ThatGivesItsOutputNoMemoryIsTold) {
+  const Array x = scripted(ones({4}), [](const auto&, auto&, Encoder&) {});
+  EXPECT_THAT([&] { eval({x}); },
+              ThrowsMessage<InternalError>(HasSubstr("output of Scripted; got no memory")));
+  EXPECT_EQ(x.status(), Status::unscheduled);
 }
 
 // B-17

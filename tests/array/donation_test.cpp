@@ -77,6 +77,27 @@ TEST_F(Donation, NotToAnotherElementSizeNorFromAMuchLargerBuffer) {
   EXPECT_EQ(mallocs(), before + 2) << "16 floats do not keep 256 KiB";
 }
 
+// B-22: what has gaps is not taken over; two scalars are, unlike MLX's.
+TEST_F(Donation, FromWhatLiesWithoutGaps) {
+  const auto square = [] { return full({64, 64}, Array(2.0F)); };
+  // Of the array alone: its operands have gone when it is evaluated.
+  const auto mallocs_of = [&](const auto& make) {
+    const Array array = make();
+    const auto before = mallocs();
+    eval({array});
+    return mallocs() - before;
+  };
+  EXPECT_EQ(mallocs_of([&] { return softmax(square(), std::vector<int>{1}); }), 1U);
+  EXPECT_EQ(mallocs_of([&] { return exp(transpose(square())); }), 1U) << "no gaps";
+  EXPECT_EQ(mallocs_of([&] { return exp(slice(square(), {0, 0}, {64, 63}, {1, 1})); }), 2U);
+  const Array column = full({64, 1}, Array(1.0F));
+  eval({column});
+  EXPECT_EQ(mallocs_of([&] { return column + square(); }), 1U) << "the second operand's";
+  EXPECT_EQ(mallocs_of([&] { return column + transpose(square()); }), 1U) << "in its order";
+  const Array scalar(1.0F);
+  EXPECT_EQ(mallocs_of([&] { return exp(scalar) + exp(scalar); }), 2U) << "none for the sum";
+}
+
 // B-7: memory of others is read only.
 TEST_F(Donation, NeverFromWrappedMemory) {
   std::vector<float> ours(2048, 1.0F);

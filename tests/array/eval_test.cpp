@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // B-IV of the behaviours of lazy arrays: what runs, in which order, and what becomes of errors.
+#include "strandline/array/transforms.h"
 #include "support.h"
 
 namespace strandline::array {
@@ -32,6 +33,7 @@ struct WriteUpGraph {
   std::vector<Array> outputs() const { return {out1, out2, out3}; }
 };
 
+// B-29
 TEST(EvalOrder, IsThatOfTheWriteUp) {
   Simulated simulated;
   const DeviceScope on(simulated.device);
@@ -52,6 +54,7 @@ TEST(EvalOrder, IsThatOfTheWriteUp) {
   EXPECT_EQ(broadcast.descriptor().call->inputs[0].id(), g.a.id());
 }
 
+// B-28
 TEST(EvalOrder, CountsConsumersAsTheWriteUpDoes) {
   const WriteUpGraph g;
   const auto count = [&](const Array& array) { return consumers_of(array, g.outputs()); };
@@ -69,6 +72,7 @@ TEST(EvalOrder, RunsEachOperationOnceAndGivesTheValues) {
   const DeviceScope on(simulated.device);
   const WriteUpGraph g;
   eval(g.outputs());
+  EXPECT_TRUE(plan_evaluation(g.outputs()).steps.empty()) << "nothing is left to run";
   std::erase_if(*order, [](const std::string& name) { return name == "record_event"; });
   EXPECT_THAT(*order, ElementsAre("Add", "Matmul", "Add", "Add"));  // the others are views
   EXPECT_THAT(g.out1.values<std::int32_t>(), ElementsAre(24, 32, 40, 48));
@@ -79,6 +83,46 @@ TEST(EvalOrder, RunsEachOperationOnceAndGivesTheValues) {
   EXPECT_TRUE(simulated.machine->findings().empty());
 }
 
+// B-29: the tape [B1 B2 A1 A2 B3 A3] of a width of 2, and [B1 B2 B3 A1 A2 A3], run from the back.
+TEST(EvalOrder, OfThreeChainsGoesByLevelsOrByChains) {
+  std::vector<Array> first;
+  std::vector<Array> second;
+  for (int i = 0; i < 3; ++i) {
+    first.push_back(exp(Array(1.0F)));
+    second.push_back(sin(first.back()));
+  }
+  const auto order = [&](std::uint32_t width) {
+    const EvalLimits before = set_eval_limits({.max_width = width, .max_queued_tasks = 100});
+    std::string names;
+    for (const EvalPlan::Step& step : plan_evaluation(second).steps) {
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (step.array.id() == first[i].id()) names += " A" + std::to_string(i + 1);
+        if (step.array.id() == second[i].id()) names += " B" + std::to_string(i + 1);
+      }
+    }
+    set_eval_limits(before);
+    return names;
+  };
+  EXPECT_EQ(order(20), " A3 A2 A1 B3 B2 B1");
+  EXPECT_EQ(order(2), " A3 B3 A2 A1 B2 B1");
+}
+
+// B-29
+TEST(EvalOrder, PastTheWidthKeepsFewArraysAlive) {
+  const auto peak_at_width = [](std::uint32_t width) {
+    Simulated simulated;
+    const DeviceScope on(simulated.device);
+    const EvalLimits before = set_eval_limits({.max_width = width, .max_queued_tasks = 1});
+    std::vector<Array> ends;
+    for (int i = 0; i < 40; ++i) ends.push_back(sum(sin(full({1 << 14}, Array(1.0F)))));
+    eval({stack(ends)});
+    set_eval_limits(before);
+    return simulated.allocator->statistics().peak_active_bytes;
+  };
+  EXPECT_LT(peak_at_width(2) * 5, peak_at_width(100));
+}
+
+// B-29
 TEST(EvalOrder, GoesDepthFirstPastTheWidth) {
   const EvalLimits before = set_eval_limits({.max_width = 2, .max_queued_tasks = 100});
   Array total(0.0F);
@@ -124,6 +168,21 @@ TEST(Eval, StatusGoesFromUnscheduledOverEvaluatedToAvailable) {
   EXPECT_EQ(x.status(), Status::available);
 }
 
+// B-28
+TEST(Eval, TakesOutOfTheGraphWhatATransformHadEvaluated) {
+  Array kept(0.0F);
+  const auto loss = [&](const std::vector<Array>& x) {
+    kept = exp(x[0]);
+    eval({kept});
+    return std::vector<Array>{sum(kept)};
+  };
+  const auto [values, gradients] = value_and_grad(loss, {ones({2})}, {0});
+  EXPECT_EQ(kept.status(), Status::available);
+  ASSERT_NE(kept.descriptor().call, nullptr) << "kept for the gradient";
+  (void)plan_evaluation({kept + kept});
+  EXPECT_EQ(kept.descriptor().call, nullptr);
+}
+
 // B-28, B-31, B-20
 TEST(Eval, TakesWhatItHasRunOutOfTheGraph) {
   const Array x = ones({4}) + Array(1.0F);
@@ -134,11 +193,15 @@ TEST(Eval, TakesWhatItHasRunOutOfTheGraph) {
   EXPECT_TRUE(upstream.expired());
 }
 
-// B-30
-TEST(Eval, RefusesPlaceholdersAndAsyncEvalOfTracers) {
+// B-30; async_eval of tracers in gradients_test.cpp
+TEST(Eval, RefusesWhatHasNeitherValuesNorAnOperation) {
   const Array hole = Array::placeholder({2}, Dtype::float32);
   EXPECT_THAT([&] { eval({hole + hole}); },
               ThrowsMessage<InvalidArgument>(HasSubstr("placeholder")));
+  const Array lost = ones({2}) + Array(1.0F);
+  lost.detach();
+  EXPECT_THAT([&] { async_eval({lost + Array(1.0F)}); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("whose operation failed or is gone")));
 }
 
 // B-38
@@ -155,6 +218,35 @@ TEST(Eval, AnOpThatThrowsLeavesEarlierArraysGoodAndLaterOnesUnscheduled) {
   const Array fresh = good + good;
   EXPECT_THAT(fresh.values<float>(), ElementsAre(4, 4, 4, 4));
   EXPECT_EQ(simulated.device.queued_tasks(), 0U);
+}
+
+// B-38: errors of what had been queued give way to the one that is thrown.
+TEST(Eval, AnOpThatThrowsIsToldBeforeWorkThatFailed) {
+  Simulated simulated;
+  const DeviceScope on(simulated.device);
+  const Array bad = throwing(failing(ones({4})));
+  EXPECT_THAT([&] { eval({bad}); }, ThrowsMessage<InvalidArgument>(HasSubstr("no such op")));
+  synchronize(simulated.device);
+  EXPECT_EQ(simulated.device.queued_tasks(), 0U);
+}
+
+// B-5, B-39
+TEST(Eval, IsAvailableAndSynchronizeTellOnceWhyWorkFailed) {
+  Simulated simulated;
+  const DeviceScope on(simulated.device);
+  const auto is_told = ThrowsMessage<DeviceError>(HasSubstr("the kernel failed"));
+  const Array bad = failing(ones({4}));
+  async_eval({bad});
+  EXPECT_FALSE(bad.is_available()) << "never waits";
+  simulated.machine->run_all();
+  EXPECT_THAT([&] { (void)bad.is_available(); }, is_told);
+  synchronize(simulated.device);
+
+  const Array worse = failing(ones({4}));
+  async_eval({worse});
+  EXPECT_THAT([&] { synchronize(simulated.device); }, is_told);
+  EXPECT_EQ(worse.status(), Status::evaluated);
+  EXPECT_THAT([&] { worse.wait(); }, ThrowsMessage<DeviceError>(HasSubstr("whose work failed")));
 }
 
 // B-39

@@ -227,7 +227,7 @@ def test_failed_work_is_told_once_and_the_next_step_is_right():
 # -- graphs ---------------------------------------------------------------------------------------
 
 
-def test_the_graph_of_the_write_up_is_drawn_and_planned():
+def test_the_graph_of_the_write_up_is_drawn_and_planned(tmp_path):
     a, b = sa.array([1, 2, 3, 4]), sa.array([5, 6, 7, 8])
     c = a + b
     d = a.reshape(4, 1) @ c.reshape(1, 4)
@@ -246,6 +246,11 @@ def test_the_graph_of_the_write_up_is_drawn_and_planned():
     assert text.getvalue().count("Matmul") == 1
     with pytest.raises(TypeError, match="write"):
         sa.export_to_dot(7, out1)
+    file = tmp_path / "graph.dot"  # B-47
+    for path in (file, str(file)):
+        sa.export_to_dot(path, out1, out3, a=a)
+        assert file.read_text() == text.getvalue()
+        file.unlink()
     lines = io.StringIO()
     sa.print_graph(out3, file=lines)
     assert "Matmul" in lines.getvalue() and lines.getvalue().startswith("Inputs: ")

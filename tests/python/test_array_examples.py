@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import strandline as sl
 
 pytest.importorskip("numpy")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -78,4 +79,8 @@ def test_one_step_reports_and_leaves_a_snapshot(tmp_path):
     assert done.returncode == 1  # a step does not beat the bigrams, which the last line says
     assert done.stderr.splitlines()[-1].startswith("error: after 1 steps the loss does not beat")
     assert "trained                 1 steps" in done.stdout
-    assert (tmp_path / "at.pickle").stat().st_size > 1000
+    assert "attributed 100.0 % to a line, an operation and a shape" in done.stdout
+    (device,) = sl.Snapshot.load(tmp_path / "at.pickle").report().to_dict()["devices"]
+    report = device["report"]
+    assert report["attributed"]["bytes"] == report["peak"]["active_bytes"] > 30 << 20
+    assert report["unattributed"] == [] and device["verdict"] == "complete"

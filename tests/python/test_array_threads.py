@@ -159,6 +159,7 @@ def test_threads_use_one_graph_for_long(tmp_path, device):
 
 
 def test_work_of_python_and_evaluations_run_side_by_side(tmp_path):
+    """B-26: an evaluation that kept the interpreter's lock would wait for ever."""
     run(tmp_path, PYTHON_WORK)
 
 
