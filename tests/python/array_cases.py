@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operation on arrays as a case: a function of a module, our arrays or NumPy, with the shapes
-it is asked on. test_array_differential.py runs them over dtypes, shapes and strides."""
+it is asked on. test_array_operations.py runs them over dtypes, shapes and strides."""
 
 import math
 from dataclasses import dataclass, field

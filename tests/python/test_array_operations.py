@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on our arrays against NumPy, over random shapes, strides and dtypes."""
+"""Every operation on our arrays against NumPy over random shapes, strides and dtypes, and its
+gradient against central differences that NumPy computes in float64."""
 
 import math
 
@@ -7,144 +8,228 @@ import pytest
 
 np = pytest.importorskip("numpy")
 import strandline.array as sa  # noqa: E402
+from array_cases import ALL, CASES, FLOATS, REFERENCE  # noqa: E402
 
-DTYPES = ["bool", "uint8", "uint32", "int32", "int64", "float16", "float32", "float64"]
-TOLERANCE = {"float16": 2e-2, "float32": 2e-5, "float64": 1e-12}
-
-
-def tolerance_of(dtype):
-    return TOLERANCE.get(str(dtype), 0)
+# Of the largest element of a result.
+TOLERANCE = {"float16": 6e-3, "bfloat16": 4e-2, "float32": 2e-5, "float64": 1e-11}
 
 
-class Maker:
-    """Random arrays, ours and NumPy's of the same values, some of them strided views."""
+class View:
+    """A way to look at more memory: steps, also backwards, along axes in another order, some of
+    them repeated; the same for our arrays and NumPy's."""
 
-    def __init__(self, seed):
-        self.random = np.random.default_rng(seed)
+    def __init__(self, random, shape, repeats=True):
+        self.shape = shape
+        self.order = [int(i) for i in random.permutation(len(shape))]
+        kinds = [int(k) for k in random.integers(0, 6 if repeats else 5, len(shape))]
+        if random.random() < 0.3:
+            self.order, kinds = list(range(len(shape))), [0] * len(shape)
+        steps = {0: 1, 1: 1, 2: 2, 3: -1, 4: -3, 5: 1}
+        self.index, base = [], []
+        for n, kind in zip(shape, kinds, strict=True):
+            step = steps[kind]
+            extent = 1 if kind == 5 and n > 0 else n * abs(step) + (kind == 1)
+            base.append(extent)
+            # What is left of a step at the end keeps the count at n.
+            self.index.append(slice(None, n if kind == 1 else None, step))
+        self.base = tuple(base[i] for i in self.order)
 
-    def shape(self):
-        return tuple(int(n) for n in self.random.integers(0, 5, self.random.integers(0, 4)))
-
-    def values(self, shape, dtype, low=-3.0, high=3.0):
-        values = self.random.uniform(low, high, shape)
-        if dtype.startswith("uint"):
-            values = np.abs(values) * 20
-        elif dtype.startswith("int"):
-            values = values * 20
-        return (values > 0) if dtype == "bool" else values.astype(dtype)
-
-    def pair(self, shape, dtype, low=-3.0, high=3.0):
-        kind = self.random.integers(0, 4)
-        if kind == 1 and len(shape) >= 2:  # transposed
-            theirs = self.values(shape[::-1], dtype, low, high)
-            return sa.array(theirs, dtype).T, theirs.T
-        if kind == 2 and len(shape) >= 1 and shape[-1] > 0:  # every other, backwards
-            theirs = self.values((*shape[:-1], 2 * shape[-1]), dtype, low, high)
-            return sa.array(theirs, dtype)[..., ::-2], theirs[..., ::-2]
-        if kind == 3 and len(shape) >= 1:  # spread over an axis
-            theirs = self.values((1, *shape[1:]), dtype, low, high)
-            return sa.broadcast_to(sa.array(theirs, dtype), shape), np.broadcast_to(theirs, shape)
-        theirs = self.values(shape, dtype, low, high)
-        return sa.array(theirs, dtype), theirs
+    def __call__(self, m, base):
+        back = [self.order.index(i) for i in range(len(self.order))]
+        x = m.transpose(base, back) if self.shape else base
+        return m.broadcast_to(x[tuple(self.index)] if self.shape else x, self.shape)
 
 
-def expect(ours, theirs, tolerance=None):
-    got = np.asarray(ours)
-    assert got.shape == np.shape(theirs)
-    tolerance = tolerance_of(got.dtype) if tolerance is None else tolerance
+def values_of(random, shape, dtype, case):
+    """On a grid of quarters, which every dtype holds and no quotient misses by rounding."""
+    values = np.round(random.uniform(case.low, case.high, shape) * 4) / 4
+    if dtype == "bool":
+        return (values > 0) | case.nonzero
+    if dtype.startswith("uint"):
+        values = np.abs(values)
+    if dtype not in FLOATS:
+        values = np.ceil(values) if case.low > 0 else np.trunc(values)
+    values = np.where(values == 0, 1, values) if case.nonzero else values
+    return values.astype("float64" if dtype in FLOATS else dtype)
+
+
+def check_dtype(name, got, dtype, reference):
+    """Truth values and integers as NumPy's; floats keep their width, real functions of others are
+    float32. The dtypes of mixed operands are MLX's: test_array_promotion.py."""
+    if name in ("argmax", "argmin"):
+        assert got == "uint32"
+    elif reference.kind == "f":
+        assert got == (dtype if dtype in FLOATS else "float32")
+    else:
+        assert got == reference.name
+
+
+def check_values(name, dtype, seed):
+    random = np.random.default_rng([seed, sum(map(ord, name + dtype))])
+    shapes, more = CASES[name].shapes(random)
+    check_case(name, dtype, shapes, more, random)
+
+
+def check_case(name, dtype, shapes, more, random):
+    case = CASES[name]
+    views = [View(random, shape) for shape in shapes]
+    bases = [values_of(random, view.base, dtype, case) for view in views]
+    ours = [view(sa, sa.array(b, dtype=dtype)) for view, b in zip(views, bases, strict=True)]
+    theirs = [view(np, b) for view, b in zip(views, bases, strict=True)]
+    got = case.function(sa, *ours, **more)
+    expected = np.asarray(case.function(REFERENCE, *theirs, **more))
+    assert got.shape == expected.shape
+    check_dtype(name, got.dtype.name, dtype, expected.dtype)
+    tolerance = TOLERANCE.get(got.dtype.name, 0)
+    wide = sa.astype(got, sa.float64) if got.dtype.name == "bfloat16" else got
+    largest = float(np.abs(expected.astype("float64")).max(initial=1))
     np.testing.assert_allclose(
-        got.astype("float64"), np.asarray(theirs).astype("float64"), tolerance, tolerance
-    )
+        np.asarray(wide).astype("float64"), expected.astype("float64"),
+        rtol=tolerance, atol=tolerance * largest,
+    )  # fmt: skip
 
 
-UNARY = {
-    "negative": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,
-    "logical_not": np.logical_not, "floor": np.floor, "ceil": np.ceil, "round": np.round,
-}  # fmt: skip
-REAL = {
-    "exp": np.exp, "tanh": np.tanh, "sin": np.sin, "cos": np.cos,
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-    "erf": np.vectorize(math.erf, otypes=["float64"]),
-}  # fmt: skip
-POSITIVE = {"log": np.log, "sqrt": np.sqrt, "rsqrt": lambda a: 1 / np.sqrt(a)}
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_numpys(name):
+    for dtype in ALL:
+        if dtype not in CASES[name].dtypes:
+            continue
+        for seed in range(12):
+            try:
+                check_values(name, dtype, seed)
+            except Exception as error:
+                raise AssertionError(f"{name} of {dtype} with seed {seed}") from error
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", UNARY)
-def test_functions_of_one_number_are_numpys(name, dtype):
-    maker = Maker(1)
-    if dtype == "bool" and name in ("negative", "sign", "square", "floor", "ceil", "round"):
-        return
-    for _ in range(20):
-        ours, theirs = maker.pair(maker.shape(), dtype)
-        got = getattr(sa, name)(ours)
-        assert got.dtype.name == ("bool" if name == "logical_not" else dtype)
-        expect(got, UNARY[name](theirs), 0)
+@pytest.mark.full
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_numpys_long(name):
+    for dtype in CASES[name].dtypes:
+        for seed in range(12, 300):
+            try:
+                check_values(name, dtype, seed)
+            except Exception as error:
+                raise AssertionError(f"{name} of {dtype} with seed {seed}") from error
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64"])
-@pytest.mark.parametrize("name", [*REAL, *POSITIVE])
-def test_functions_of_real_numbers_are_numpys(name, dtype):
-    maker = Maker(2)
-    for _ in range(20):
-        low, high = (0.2, 3.0) if name in POSITIVE else (-3.0, 3.0)
-        ours, theirs = maker.pair(maker.shape(), dtype, low, high)
-        if name in POSITIVE and dtype == "int32":
-            ours, theirs = sa.abs(ours) + 1, np.abs(theirs) + 1
-        got = getattr(sa, name)(ours)
-        assert got.dtype.name == (dtype if dtype.startswith("float") else "float32")
-        expect(got, {**REAL, **POSITIVE}[name](theirs.astype("float64")))
+# Shorter, as long, and longer than the stretches that kernels work on.
+LONG = [(511,), (512,), (513,), (1500,), (3, 1000), (1000, 3), (40, 30, 50)]
 
 
-BINARY = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
-    "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "less": np.less,
-    "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
-    "logical_and": np.logical_and, "logical_or": np.logical_or,
-}  # fmt: skip
+@pytest.mark.parametrize("shape", LONG, ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "bfloat16", "float32", "float64"])
+def test_long_rows_are_numpys(dtype, shape):
+    random = np.random.default_rng(7)
+    for name in ("add", "exp", "less", "where"):
+        operands, _ = CASES[name].shapes(random)
+        check_case(name, dtype, [shape] * len(operands), {}, random)
+    for axis in [None, *range(len(shape))]:
+        for name in ("sum", "max", "logsumexp", "argmax"):
+            check_case(name, dtype, [shape], {"axis": axis, "keepdims": False}, random)
+        check_case("softmax", dtype, [shape], {"axis": axis}, random)
+    columns = (*shape[:-2], shape[-1], 2) if len(shape) > 1 else shape
+    check_case("matmul", dtype, [shape, columns], {}, random)
 
 
-def broadcast_pair(maker):
-    shape = maker.shape()
-    other = tuple(n if maker.random.random() < 0.7 else 1 for n in shape)
-    return shape, other[int(maker.random.integers(0, len(shape) + 1)) :]
+def apart(random, shape, case):
+    """No two equal, so that steps of the differences cross no kink."""
+    count = math.prod(shape)
+    places = (random.permutation(count) + random.uniform(0.2, 0.8, count)) / max(count, 1)
+    values = case.low + (case.high - case.low) * places
+    return np.where(np.abs(values) < 0.02, 0.5, values).reshape(shape)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two_numbers_broadcast_as_numpys(name, dtype):
-    maker = Maker(3)
-    if dtype == "bool" and name == "subtract":
-        return  # NumPy has none
-    for _ in range(20):
-        a, b = broadcast_pair(maker)
-        (x, p), (y, q) = maker.pair(a, dtype), maker.pair(b, dtype)
-        if maker.random.random() < 0.3:
-            x, p, y, q = y, q, x, p
-        got = getattr(sa, name)(x, y)
-        expected = BINARY[name](p, q)
-        assert got.dtype.name == str(expected.dtype)
-        expect(got, expected, tolerance_of(dtype))
+def check_gradient(name, seed):
+    case = CASES[name]
+    random = np.random.default_rng([seed, sum(map(ord, name))])
+    shapes, more = case.shapes(random)
+    views = [View(random, shape, repeats=not case.has_kinks) for shape in shapes]
+    bases = [apart(random, view.base, case) for view in views]
+
+    def result(m, inputs):
+        return case.function(m, *(v(m, x) for v, x in zip(views, inputs, strict=True)), **more)
+
+    shape = np.shape(result(REFERENCE, bases))
+    weights = random.uniform(0.5, 1.5, shape)
+
+    def loss(*inputs):
+        return sa.sum(result(sa, inputs) * sa.array(weights, dtype=sa.float64))
+
+    inputs = [sa.array(b, dtype=sa.float64) for b in bases]
+    gradients = sa.grad(loss, argnums=tuple(range(len(inputs))))(*inputs)
+    for which, gradient in enumerate(gradients if len(inputs) > 1 else [gradients]):
+        gradient = gradient[0] if isinstance(gradient, (tuple, list)) else gradient
+        got = np.asarray(gradient)
+        assert got.shape == bases[which].shape
+        for place in np.ndindex(got.shape):
+            moved = []
+            for step in (1e-6, -1e-6):
+                shifted = [b.copy() for b in bases]
+                shifted[which][place] += step
+                moved.append(float((np.asarray(result(REFERENCE, shifted)) * weights).sum()))
+            expected = (moved[0] - moved[1]) / 2e-6
+            assert got[place] == pytest.approx(expected, rel=2e-5, abs=2e-6), (which, place)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint32", "int32", "int64", "float32", "float64"])
-@pytest.mark.parametrize("name", ["floor_divide", "remainder", "divide", "power"])
-def test_divisions_are_pythons(name, dtype):
-    maker = Maker(4)
-    for _ in range(20):
-        a, b = broadcast_pair(maker)
-        (x, p), (y, q) = maker.pair(a, dtype), maker.pair(b, dtype)
-        if name == "power":
-            y, q = sa.abs(y) / 20, np.abs(q) / 20
-            if not dtype.startswith("float"):
-                y, q = sa.astype(y, dtype), q.astype(dtype)
-            x, p = sa.abs(x), np.abs(p)
-        else:
-            y, q = sa.where(y == 0, 1, y), np.where(q == 0, 1, q).astype(dtype)
-        expected = {"divide": np.true_divide, "power": np.power}.get(name, getattr(np, name))(p, q)
-        if name == "floor_divide" and dtype.startswith("float"):
-            expected = np.floor(p / q)
-        expect(getattr(sa, name)(x, y), expected, 1e-4 if dtype != "float64" else 1e-10)
+SMOOTH = [name for name, case in CASES.items() if case.has_gradient]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_are_central_differences(name):
+    for seed in range(8):
+        try:
+            check_gradient(name, seed)
+        except Exception as error:
+            raise AssertionError(f"{name} with seed {seed}") from error
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_are_central_differences_long(name):
+    for seed in range(8, 150):
+        try:
+            check_gradient(name, seed)
+        except Exception as error:
+            raise AssertionError(f"{name} with seed {seed}") from error
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_casts_are_numpys(dtype):
+    for source in ALL:
+        case = CASES["add"]
+        for seed in range(6):
+            random = np.random.default_rng([seed, ALL.index(source)])
+            view = View(random, tuple(int(n) for n in random.integers(0, 5, 3)))
+            base = values_of(random, view.base, source, case)
+            if "uint" in dtype:  # below 0 it is NumPy that leaves the answer to the processor
+                base = np.abs(base) if source != "bool" else base
+            got = view(sa, sa.array(base, dtype=source)).astype(dtype)
+            assert got.dtype.name == dtype
+            wide = np.asarray(got.astype("float64"))
+            plain = "float64" if dtype in FLOATS else dtype
+            np.testing.assert_array_equal(wide, view(np, base).astype(plain).astype("float64"))
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_what_is_made_of_nothing_is_numpys(dtype):
+    kept = "float64" if dtype in FLOATS else dtype
+
+    def expect(ours, theirs):
+        assert ours.dtype.name == dtype
+        np.testing.assert_array_equal(np.asarray(ours.astype("float64")), theirs.astype(kept))
+
+    for shape in ((), (0,), (3,), (2, 0, 3), (2, 3, 4)):
+        expect(sa.zeros(shape, dtype), np.zeros(shape))
+        expect(sa.ones(shape, dtype), np.ones(shape))
+        expect(sa.full(shape, 1, dtype), np.ones(shape))
+        like = sa.ones(shape, dtype)
+        expect(sa.zeros_like(like), np.zeros(shape))
+        expect(sa.ones_like(sa.zeros_like(like)), np.ones(shape))
+    for rows, columns, diagonal in ((3, 3, 0), (2, 4, 1), (4, 2, -1), (0, 3, 0), (2, 2, 5)):
+        expect(sa.eye(rows, columns, diagonal, dtype), np.eye(rows, columns, diagonal))
+    if dtype != "bool":
+        for bounds in ((5,), (1, 9, 2), (3, 3), (7, 0, -3)):
+            expect(sa.arange(*bounds, dtype=dtype), np.arange(*bounds))
 
 
 def test_numbers_of_python_take_after_the_array():
@@ -157,117 +242,12 @@ def test_numbers_of_python_take_after_the_array():
         sa.array([250], sa.uint8) - (-10)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_casts_are_numpys(dtype):
-    maker = Maker(5)
-    for source in DTYPES:
-        ours, theirs = maker.pair((3, 4), source)
-        if source.startswith(("int", "float")) and dtype.startswith("uint"):
-            ours, theirs = sa.abs(ours), np.abs(theirs)
-        got = sa.astype(ours, dtype)
-        assert got.dtype.name == dtype
-        expect(got, theirs.astype(dtype), 1e-3 if dtype == "float16" else 0)
-
-
 def test_bfloat16_keeps_eight_bits():
     x = sa.array([1.0, 1.00390625, 1.01171875], sa.bfloat16)
     assert x.tolist() == [1.0, 1.0, 1.015625]  # halfway: to the even one
     assert (x[:2] + x[:2]).dtype is sa.bfloat16
     with pytest.raises(BufferError, match="bfloat16"):
         memoryview(x)
-
-
-REDUCTIONS = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "max": np.max, "min": np.min}
-
-
-def random_axes(maker, rank):
-    if rank == 0 or maker.random.random() < 0.3:
-        return None
-    count = int(maker.random.integers(1, rank + 1))
-    return tuple(int(i) for i in maker.random.permutation(rank)[:count])
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int32", "int64", "float16", "float32", "float64"])
-@pytest.mark.parametrize("name", [*REDUCTIONS, "var", "logsumexp", "softmax"])
-def test_reductions_are_numpys(name, dtype):
-    maker = Maker(6)
-    for _ in range(40):
-        shape = maker.shape()
-        axes = random_axes(maker, len(shape))
-        empty = name in ("max", "min", "mean", "var", "logsumexp", "softmax") and 0 in shape
-        if empty or (name in ("var", "softmax", "logsumexp") and dtype == "bool"):
-            continue
-        ours, theirs = maker.pair(shape, dtype, -1.2, 1.2)
-        keep = bool(maker.random.integers(0, 2))
-        wide = theirs.astype("float64")
-        if name == "softmax":
-            e = np.exp(wide - wide.max(initial=-100))
-            expect(sa.softmax(ours, axes), e / e.sum(axis=axes, keepdims=True), 2e-3)
-            continue
-        if name == "logsumexp":
-            expected = np.log(np.exp(wide).sum(axis=axes, keepdims=keep))
-        elif name == "var":
-            expected = np.var(wide, axis=axes, keepdims=keep)
-        elif name == "prod" and dtype.startswith("int"):
-            expected = np.prod(theirs, axis=axes, keepdims=keep, dtype=dtype)
-        else:
-            expected = REDUCTIONS[name](
-                wide if dtype.startswith("float") else theirs, axis=axes, keepdims=keep
-            )
-        got = getattr(sa, name)(ours, axes, keep)
-        expect(got, expected, 3e-2 if dtype == "float16" else 1e-4)
-
-
-@pytest.mark.parametrize("name", ["sum", "max"])
-@pytest.mark.parametrize("shape", [(1000,), (3, 1000), (1000, 3), (40, 50, 60)])
-def test_long_reductions_are_numpys_along_each_axis(name, shape):
-    theirs = np.random.default_rng(7).standard_normal(shape)
-    for ours in (sa.array(theirs, sa.float64), sa.array(theirs.T.copy(), sa.float64).T):
-        for axis in [None, *range(len(shape))]:
-            got = getattr(sa, name)(ours, axis)
-            expect(got, getattr(np, name)(theirs, axis=axis), 1e-10)
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "float16", "float32", "float64"])
-def test_argmax_and_argmin_are_numpys(dtype):
-    maker = Maker(8)
-    for _ in range(20):
-        shape = tuple(max(n, 1) for n in maker.shape())
-        ours, theirs = maker.pair(shape, dtype)
-        axis = int(maker.random.integers(0, len(shape))) if shape else None
-        for name in ("argmax", "argmin"):
-            got = getattr(sa, name)(ours, axis)
-            assert got.dtype is sa.uint32
-            expect(got, getattr(np, name)(theirs, axis=axis), 0)
-    assert sa.argmax(sa.array([1.0, math.nan, 2.0])).item() == 1
-
-
-def test_matmul_is_numpys_over_shapes_strides_and_dtypes():
-    maker = Maker(9)
-    for dtype in ("int32", "float16", "float32", "float64"):
-        for _ in range(25):
-            m, n, k = (int(i) for i in maker.random.integers(0, 6, 3))
-            batch = maker.shape()[:2]
-            a_shape = (*batch, m, k) if maker.random.random() < 0.8 else (k,)
-            b_shape = (*batch[1:], k, n) if maker.random.random() < 0.8 else (k,)
-            (x, p), (y, q) = maker.pair(a_shape, dtype), maker.pair(b_shape, dtype)
-            wide = "float64" if dtype.startswith("float") else dtype
-            expected = np.matmul(p.astype(wide), q.astype(wide))
-            expect(x @ y, expected, {"float16": 5e-2, "float32": 1e-4}.get(dtype, 1e-10))
-
-
-def test_where_and_clip_are_numpys():
-    maker = Maker(10)
-    for dtype in DTYPES:
-        for _ in range(10):
-            shape, other = broadcast_pair(maker)
-            (c, r), (x, p), (y, q) = (
-                maker.pair(shape, "bool"), maker.pair(other, dtype), maker.pair(shape, dtype),
-            )  # fmt: skip
-            expect(sa.where(c, x, y), np.where(r, p, q), 0)
-    x = sa.array([-2.0, 0.5, 9.0])
-    assert sa.clip(x, -1, 1).tolist() == [-1.0, 0.5, 1.0]
-    assert sa.clip(x, high=1).tolist() == [-2.0, 0.5, 1.0]
 
 
 INDICES = [
@@ -281,41 +261,35 @@ INDICES = [
 @pytest.mark.parametrize("index", INDICES, ids=str)
 def test_indices_are_numpys(index):
     theirs = np.arange(4 * 3 * 5).reshape(4, 3, 5)
-    expect(sa.array(theirs)[index], theirs[index], 0)
+    assert sa.array(theirs)[index].tolist() == theirs[index].tolist()
     wrapped = sa.array(np.ascontiguousarray(theirs.T)).T  # strided
-    expect(wrapped[index], theirs[index], 0)
+    assert wrapped[index].tolist() == theirs[index].tolist()
 
 
-def test_moves_are_numpys():
-    maker = Maker(11)
-    for _ in range(20):
-        shape = tuple(int(n) for n in maker.random.integers(1, 5, 3))
-        (x, p), (y, q) = maker.pair(shape, "float32"), maker.pair(shape, "float32")
-        axis = int(maker.random.integers(-3, 3))
-        expect(sa.concatenate([x, y], axis), np.concatenate([p, q], axis), 0)
-        expect(sa.stack([x, y], axis), np.stack([p, q], axis), 0)
-        indices = maker.random.integers(-shape[axis], shape[axis], (2, 3))
-        expect(sa.take(x, sa.array(indices), axis), np.take(p, indices, axis), 0)
-        widths = [tuple(int(n) for n in maker.random.integers(0, 3, 2)) for _ in range(3)]
-        expect(sa.pad(x, widths, 7), np.pad(p, widths, constant_values=7), 0)
-        expect(sa.moveaxis(x, 0, axis), np.moveaxis(p, 0, axis), 0)
-        expect(x.reshape(-1, shape[0]), p.reshape(-1, shape[0]), 0)
-        for ours, theirs in zip(sa.split(x, [1, 2], axis), np.split(p, [1, 2], axis), strict=True):
-            expect(ours, theirs, 0)
-    total = np.zeros((4, 2), "float32")
-    np.add.at(total, [3, 0, 3], 1)
-    expect(sa.scatter_add(sa.zeros((4, 2)), [3, 0, 3], sa.ones((3, 2))), total, 0)
-
-
-def test_creation_is_numpys():
-    expect(sa.arange(5), np.arange(5), 0)
-    expect(sa.arange(1, 2, 0.25), np.arange(1, 2, 0.25), 0)
-    expect(sa.arange(5, 0, -2), np.arange(5, 0, -2), 0)
-    expect(sa.eye(3, 4, 1), np.eye(3, 4, 1), 0)
-    expect(sa.full((2, 2), 7), np.full((2, 2), 7), 0)
+def test_numbers_and_lists_have_their_dtypes():
     assert sa.array([[True], [False]]).dtype is sa.bool_
     assert sa.array([1, 2**40]).dtype is sa.int64
     assert sa.array([1, 2.5]).dtype is sa.float32
     assert sa.array(np.zeros(2)).dtype is sa.float32  # as MLX
     assert sa.array([]).shape == (0,)
     assert sa.array([sa.ones((2,)), [3.0, 4.0]]).tolist() == [[1, 1], [3, 4]]
+    assert sa.clip(sa.array([-2.0, 0.5, 9.0]), high=1).tolist() == [-2.0, 0.5, 1.0]
+
+
+def test_erfinv_undoes_erf():
+    x = np.random.default_rng(1).uniform(-2.5, 2.5, 500)
+    back = sa.erfinv(sa.erf(sa.array(x, dtype=sa.float64)))
+    np.testing.assert_allclose(np.asarray(back), x, rtol=1e-9)
+
+
+def test_every_operation_has_a_case():
+    others = {  # asked elsewhere
+        "array", "zeros", "ones", "full", "zeros_like", "ones_like", "arange", "eye", "erfinv",
+        "stop_gradient", "astype", "contiguous", "copy", "broadcast_arrays", "gather", "scalar",
+    }  # fmt: skip
+    cases = {"indexing": "slice"}
+    names = {cases.get(name, name) for name in CASES}
+    functions = {n for n in dir(sa) if callable(getattr(sa, n)) and not n.startswith("_")}
+    known = {*names, *others}
+    missing = {n for n in functions if n in dir(np) and n not in known and n.islower()}
+    assert missing - {"array_equal", "asarray", "from_dlpack"} == set()
