@@ -17,10 +17,12 @@ class Tree {
       : stacks_(tables.stacks),
         frames_(frames),
         held_(tables.stacks.size() + 1),
-        children_(tables.stacks.size() + 1) {
+        children_(tables.stacks.size() + 1),
+        is_typed_(tables.stacks.size() + 1, false) {
     for (std::size_t b = 0; b < set.count(); ++b) {
       held_[set.stack[b].value] +=
           {.bytes = set.size[b], .requested = set.requested[b], .blocks = 1};
+      note_typed(set.stack[b]);
     }
     // Callers come before those they call, so each is whole when its turn comes.
     for (std::size_t number = stacks_.size(); number > 0; --number) {
@@ -38,7 +40,7 @@ class Tree {
     for (const StackId stack : children_[parent.value]) {
       const FrameId frame = stacks_.frame(stack);
       nodes.push_back({.frame = frames_.location(frame),
-                       .is_users = frames_.is_users(frame),
+                       .is_users = frames_.is_users(frame) || is_typed_[stack.value],
                        .held = held_[stack.value],
                        .children = this->nodes(stack, depth + 1)});
     }
@@ -54,10 +56,20 @@ class Tree {
   }
 
  private:
+  // Typed code is the user's where nothing else of the stack is.
+  void note_typed(StackId stack) {
+    const FrameId line = frames_.line_of(stack);
+    if (!line || !frames_.is_typed(line)) return;
+    for (; stack; stack = stacks_.parent(stack)) {
+      is_typed_[stack.value] = is_typed_[stack.value] || frames_.is_typed(stacks_.frame(stack));
+    }
+  }
+
   const StackTree& stacks_;
   UserFrames& frames_;
   std::vector<Held> held_;                      // by stack, with all it calls
   std::vector<std::vector<StackId>> children_;  // those that hold something; [0]: outermost
+  std::vector<bool> is_typed_;                  // by stack
 };
 
 }  // namespace

@@ -41,6 +41,14 @@ bool is_library_file(std::string_view file) noexcept {
                      [&](std::string_view part) { return is_in_python_folder(file, part); });
 }
 
+bool is_typed_code(std::string_view file) noexcept {
+  constexpr std::array<std::string_view, 3> kBeginnings{"<ipython-input-", "<python-input-",
+                                                        "<doctest "};
+  return file == "<string>" || file == "<stdin>" ||
+         std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return file.starts_with(beginning); });
+}
+
 bool matches_path(std::string_view pattern, std::string_view path) noexcept {
   if (pattern.find_first_of("*?") == std::string_view::npos) {
     return path.find(pattern) != std::string_view::npos;
@@ -87,15 +95,23 @@ FrameId UserFrames::line_of(StackId stack) {
   return FrameId{line};
 }
 
+bool UserFrames::is_typed(FrameId frame) const {
+  return own_.empty() && is_typed_code(snapshot_.text(snapshot_.frames.file(frame)));
+}
+
 FrameId UserFrames::find_line(StackId stack) {
-  FrameId innermost;
+  FrameId typed;
+  FrameId native;
   for (; stack; stack = snapshot_.stacks.parent(stack)) {
     const FrameId frame = snapshot_.stacks.frame(stack);
-    if (!is_users(frame)) continue;
-    if (snapshot_.text(snapshot_.frames.file(frame)).ends_with(".py")) return frame;
-    if (!innermost) innermost = frame;
+    if (is_typed(frame)) {
+      if (!typed) typed = frame;
+    } else if (is_users(frame)) {
+      if (snapshot_.text(snapshot_.frames.file(frame)).ends_with(".py")) return frame;
+      if (!native) native = frame;
+    }
   }
-  return innermost;
+  return typed ? typed : native;
 }
 
 Location UserFrames::location(FrameId frame) const {

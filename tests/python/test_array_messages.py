@@ -102,11 +102,11 @@ def answer(call):
 @pytest.mark.parametrize(("function", "name", "parameters", "parameter"), list(cases()))
 def test_a_wrong_type_is_answered_by_function_and_argument(function, name, parameters, parameter):
     for wrong in WRONG:
+        if isinstance(wrong, str) and parameter in TAKE_TEXTS:
+            continue
         given = {one: VALID[one]() for one in parameters}
         given[parameter] = wrong
         found = answer(lambda given=given: function(**given))
-        if isinstance(wrong, str) and parameter in TAKE_TEXTS:
-            continue
         assert found is not None, wrong
         kind, message = found
         called = "value_and_grad" if name == "grad" else name

@@ -2,6 +2,7 @@
 // Sums over the peak set: by line, operation, label, phase, call; what is missing, by kind.
 #include "strandline/snapshot/peak_report.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "snapshot/training_record.h"
@@ -101,7 +102,7 @@ TEST(PeakReport, WhatIsMissingIsListedByKind) {
   no_layout.layout = {};
   record.alloc(Action::alloc_new, 0x4000, 40, 40, no_layout);
   record.alloc(Action::alloc_new, 0x5000, 50, 50,
-               record.holder(record.stack({{"<string>", "g", 1}}), "Add", {1}));
+               record.holder(record.stack({{"<frozen g>", "g", 1}}), "Add", {1}));
   PeakReport report = make_peak_report(record.snapshot());
   std::map<std::string, std::uint64_t> gaps;
   for (const Unattributed& gap : report.unattributed) {
@@ -224,6 +225,57 @@ TEST(UserFrames, PathsTellLibraries) {
                            "/home/u/lib/python3.d/x.py", "/srv/site-packages.py"}) {
     EXPECT_FALSE(is_library_file(user)) << user;
   }
+}
+
+TEST(UserFrames, TypedCodeHasNoFileAndGeneratedCodeIsNotTyped) {
+  for (const char* typed : {"<string>", "<stdin>", "<ipython-input-3-0a1b>", "<python-input-0>",
+                            "<doctest model[2]>"}) {
+    EXPECT_TRUE(is_typed_code(typed)) << typed;
+  }
+  for (const char* other :
+       {"", "<frozen runpy>", "<attrs generated init model.Layer>", "train.py",
+        "<__array_function__ internals>", "<string>.py", "<frames left out>", "<unknown>"}) {
+    EXPECT_FALSE(is_typed_code(other)) << other;
+  }
+}
+
+TEST(PeakReport, TypedCodeIsTheLineOfAStackThatHasNoOtherOfTheUsers) {
+  const record::Frame typed{"<string>", "<module>", 3};
+  const record::Frame function{"<string>", "model", 1};
+  const record::Frame library{"/v/lib/python3.11/site-packages/mlx/nn/base.py", "__call__", 70};
+  const record::Frame script{"/home/u/train.py", "<module>", 9};
+  const record::Frame frozen{"<frozen runpy>", "_run", 1};
+  const record::Frame native{"/usr/src/mlx/eval.cpp", "eval", 5};
+  SyntheticRecord record;
+  std::uint64_t address = 0x1000000;
+  const auto held = [&](const std::vector<record::Frame>& frames) {
+    record.alloc(Action::alloc_new, address += kMiB, kMiB, kMiB,
+                 record.holder(record.stack(frames), "Add", {4}));
+  };
+  held({native, library, function, library, typed});  // python -c, a library that calls back
+  held({library, function, script});                  // generated code below a script
+  held({library, frozen});
+  const PeakReport report = make_peak_report(record.snapshot());
+  std::vector<std::string> lines;
+  for (const HeldLine& line : report.by_line) {
+    lines.push_back(line.line ? line.line->file + ":" + line.line->function : "none");
+  }
+  std::sort(lines.begin(), lines.end());
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"/home/u/train.py:<module>", "<string>:model", "none"}));
+
+  std::vector<std::string> users;
+  const auto visit = [&](const auto& self, const std::vector<CallNode>& nodes) -> void {
+    for (const CallNode& node : nodes) {
+      if (node.is_users) users.push_back(node.frame.file + ":" + node.frame.function);
+      self(self, node.children);
+    }
+  };
+  visit(visit, report.call_tree);
+  std::sort(users.begin(), users.end());
+  EXPECT_EQ(users,
+            (std::vector<std::string>{"/home/u/train.py:<module>", "/usr/src/mlx/eval.cpp:eval",
+                                      "<string>:<module>", "<string>:model"}));
 }
 
 TEST(UserFrames, FoldersGivenAreLibrariesToo) {

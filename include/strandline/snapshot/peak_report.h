@@ -4,8 +4,9 @@
 // exact for runs of any length.
 //
 //   the line of a block  the innermost Python frame outside the standard library, site-packages and
-//                        <…> files, without one the innermost native frame outside of them; of a
-//                        gradient's block, that line of the operation it belongs to
+//                        <…> files, without one that of code that was typed ("<string>", "<stdin>",
+//                        IPython's cells), without that the innermost native frame outside of them;
+//                        of a gradient's block, that line of the operation it belongs to
 //   attributed           has the user's line, an operation and a layout
 //   Σ by_line = Σ by_operation = Σ by_label = Σ by_phase = peak = attributed + Σ unattributed
 //
