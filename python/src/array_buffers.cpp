@@ -89,7 +89,7 @@ void fill_view(const Array& array, Py_buffer& view) {
 int get_array_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   view->obj = nullptr;
   try {
-    const Array array = nb::cast<const Array&>(nb::handle(self));
+    const Array array(nb::cast<const Array&>(nb::handle(self)).node());
     drop_released_owners();
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
       PyErr_SetString(PyExc_BufferError, "[Array] memory; got a wish to write, expected reading");
@@ -204,7 +204,8 @@ std::optional<std::pair<long, long>> pair_or_none(const char* what, nb::handle v
 
 }  // namespace
 
-nb::object array_tensor(const Array& array, const TensorWishes& wishes) {
+nb::object array_tensor(const Array& exported, const TensorWishes& wishes) {
+  const Array array(exported.node());  // while the lock is let go, the object may get another
   drop_released_owners();
   if (!wishes.stream.is_none()) {
     throw InvalidArgument(error_message("__dlpack__", "stream",
@@ -267,7 +268,7 @@ nb::object numpys_bfloat16() {
 
 nb::object array_for_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
   const nb::module_ numpy = nb::module_::import_("numpy");
-  const Array array = nb::cast<const Array&>(self);
+  const Array array(nb::cast<const Array&>(self).node());
   nb::object values;
   if (array.dtype() != Dtype::bfloat16) {
     const nb::object view = nb::steal(PyMemoryView_FromObject(self.ptr()));
@@ -281,7 +282,7 @@ nb::object array_for_numpy(nb::handle self, nb::handle dtype, nb::handle copy) {
     throw TypeMismatch(kNoBfloat16);
   }
   if (copy.is_none() || !nb::cast<bool>(copy)) {
-    const nb::object as_asked = numpy.attr("asarray")(values, nb::arg("dtype") = dtype);
+    nb::object as_asked = numpy.attr("asarray")(values, nb::arg("dtype") = dtype);
     const bool is_same = as_asked.is(values) || copy.is_none();
     if (is_same) return as_asked;
     throw InvalidArgument(

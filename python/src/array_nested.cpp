@@ -149,7 +149,8 @@ Array make_array(const char* function, nb::handle value, std::optional<Dtype> dt
   return copy_of(memory, is_wide ? Dtype::float32 : dtype);
 }
 
-Array copied(const Array& array) {
+Array copied(const Array& given) {
+  const Array array(given.node());  // while the lock is let go, the object may get another
   const std::size_t item = array::dtype_size_bytes(array.dtype());
   std::vector<std::byte> values(array.size() * item);
   {
@@ -159,13 +160,13 @@ Array copied(const Array& array) {
   return {values.data(), array.shape(), array.dtype(), array::device_of(array)};
 }
 
-nb::object array_without_copy(nb::object value, std::optional<Dtype> dtype,
+nb::object array_without_copy(nb::handle value, std::optional<Dtype> dtype,
                               std::optional<bool> copy) {
   const bool may_copy = copy.value_or(true);
   if (nb::isinstance<Array>(value)) {
     const Array& given = nb::cast<const Array&>(value);
     const bool is_same = !dtype || *dtype == given.dtype();
-    if (is_same && !copy.value_or(false)) return value;
+    if (is_same && !copy.value_or(false)) return nb::borrow(value);
     if (!may_copy)
       throw_copy("dtype", std::string(array::dtype_name(*dtype)), "the array's own, or copy=None");
     // What is followed for a gradient has no values yet, and stays followed.

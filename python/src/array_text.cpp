@@ -230,6 +230,7 @@ std::vector<std::string> words_shown(const Array& array, bool summary) {
   offsets_shown(node, summary, 0, 0, offsets);
   if (array::is_floating(node.dtype)) {
     std::vector<double> values;
+    values.reserve(offsets.size());
     for (const std::int64_t offset : offsets) {
       values.push_back(real_at(at + offset * item, node.dtype));
     }
@@ -315,7 +316,8 @@ class Layout {
 
 }  // namespace
 
-std::string text_of(const Array& array) {
+std::string text_of(const Array& given) {
+  const Array array(given.node());  // while the lock is let go, the object may get another
   {
     const ReleasedForWait released;
     array.eval();

@@ -87,7 +87,7 @@ std::pair<array::Array, array::Array> operands_of(const char* function, nb::hand
 /// A new array of numbers, nested lists and tuples of numbers or arrays, or memory (copied).
 array::Array make_array(const char* function, nb::handle value, std::optional<array::Dtype> dtype);
 /// The same without a copy where it can be; `copy` false refuses one, true always makes one.
-nb::object array_without_copy(nb::object value, std::optional<array::Dtype> dtype,
+nb::object array_without_copy(nb::handle value, std::optional<array::Dtype> dtype,
                               std::optional<bool> copy);
 /// The same values in memory of their own; evaluates.
 array::Array copied(const array::Array& array);

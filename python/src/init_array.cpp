@@ -24,7 +24,7 @@ using array::Dtype;
 // Functions that let go of the lock take a copy: meanwhile x += 1 may give the object another
 // value.
 nb::object item_object(const Array& given) {
-  const Array a = given;
+  const Array a(given.node());
   if (a.size() != 1) {
     throw InvalidArgument(
         error_message("item", "array", std::to_string(a.size()) + " elements", "one element"));
@@ -58,7 +58,7 @@ nb::object nested(const T*& next, const array::Shape& shape, std::size_t axis, c
 }
 
 nb::object tolist(const Array& given) {
-  const Array a = given;
+  const Array a(given.node());
   {
     const ReleasedForWait released;
     a.eval();
@@ -152,7 +152,7 @@ void def_facts(ArrayClass& array) {
       .def(
           "is_available",
           [](const Array& given) {
-            const Array a = given;
+            const Array a(given.node());
             return a.is_available();
           },
           "Whether the values are there; never waits.");
@@ -167,7 +167,7 @@ nb::object formatted(nb::handle self, const nb::str& form) {
                                      "one without axes for a format such as '.2f'"));
   }
   const nb::object value = item_object(a);
-  const nb::object text = nb::steal(PyObject_Format(value.ptr(), form.ptr()));
+  nb::object text = nb::steal(PyObject_Format(value.ptr(), form.ptr()));
   if (!text.is_valid()) throw nb::python_error();
   return text;
 }
@@ -196,7 +196,7 @@ void def_values(ArrayClass& array) {
            "Of a scalar of integers.")
       .def("__len__", &length_of)
       .def(
-          "__repr__", [](Array a) { return text_object(text_of(a)); },
+          "__repr__", [](const Array& a) { return text_object(text_of(a)); },
           nb::sig("def __repr__(self) -> str"),
           "As NumPy's, with the dtype; of more than 1000 elements the ends of each axis.")
       .def("__format__", &formatted, nb::arg("form"),
@@ -212,8 +212,8 @@ void def_exports(ArrayClass& array) {
   array
       .def(
           "__dlpack__",
-          [](Array a, nb::object stream, nb::object max_version, nb::object dl_device,
-             nb::object copy) {
+          [](const Array& a, nb::handle stream, nb::handle max_version, nb::handle dl_device,
+             nb::handle copy) {
             return array_tensor(a, {stream, max_version, dl_device, copy});
           },
           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
@@ -244,7 +244,7 @@ std::optional<bool> truth_or_none(const char* function, const char* what, nb::ha
 void def_making(nb::module_& m) {
   m.def(
       "array",
-      [](nb::object value, nb::object dtype) {
+      [](nb::handle value, nb::handle dtype) {
         return make_array("array", value, dtype_or_none("array", dtype));
       },
       value_arg("value"), nb::arg("dtype") = nb::none(),
@@ -256,7 +256,7 @@ void def_making(nb::module_& m) {
       "lengths.");
   m.def(
       "asarray",
-      [](nb::object value, nb::object dtype, nb::object copy) {
+      [](nb::handle value, nb::handle dtype, nb::handle copy) {
         return array_without_copy(value, dtype_or_none("asarray", dtype),
                                   truth_or_none("asarray", "copy", copy));
       },

@@ -55,7 +55,8 @@ void def_array_copies(ArrayClass& array) {
           nb::sig("def __deepcopy__(self, memo: dict[int, typing.Any]) -> Array"))
       .def(
           "__getstate__",
-          [](Array a) {
+          [](const Array& given) {
+            const Array a(given.node());
             const std::string dtype(array::dtype_name(a.dtype()));
             return nb::make_tuple(values_of(a), dtype, shape_object(a.shape()));
           },

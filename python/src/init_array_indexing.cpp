@@ -187,7 +187,7 @@ class IndexReader {
   bool between_ = false;
 };
 
-Array indexed(const Array& a, nb::object index) {
+Array indexed(const Array& a, nb::handle index) {
   const nb::tuple parts =
       PyTuple_Check(index.ptr()) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index);
   const Index read = IndexReader(a, parts).take();
@@ -201,6 +201,7 @@ Array indexed(const Array& a, nb::object index) {
   const std::vector<Array> together = array::broadcast_arrays(read.indices);
   const int count = static_cast<int>(together[0].ndim());
   std::vector<int> order;
+  order.reserve(result.ndim());
   for (int i = 0; i < read.first; ++i) order.push_back(count + i);
   for (int i = 0; i < count; ++i) order.push_back(i);
   for (int i = read.first + count; i < static_cast<int>(result.ndim()); ++i) order.push_back(i);
@@ -234,7 +235,7 @@ void def_shape_methods(ArrayClass& array) {
           "Axes reversed.")
       .def(
           "astype",
-          [](const Array& a, nb::object dtype) {
+          [](const Array& a, nb::handle dtype) {
             return array::astype(a, dtype_of("astype", dtype));
           },
           value_arg("dtype"), nb::sig(signature("astype", "self, dtype: DtypeLike").c_str()),
@@ -243,7 +244,7 @@ void def_shape_methods(ArrayClass& array) {
            "Along one axis, row by row.")
       .def(
           "squeeze",
-          [](const Array& a, nb::object axis) {
+          [](const Array& a, nb::handle axis) {
             return array::squeeze(a, axes_of("squeeze", axis));
           },
           nb::arg("axis") = nb::none(),

@@ -22,7 +22,7 @@ using BinaryFunction = Array (*)(const Array&, const Array&);
 
 void def_unary(nb::module_& m, const char* name, UnaryFunction function, const char* text) {
   m.def(
-      name, [name, function](nb::object a) { return function(operand_of(name, "a", a)); },
+      name, [name, function](nb::handle a) { return function(operand_of(name, "a", a)); },
       value_arg("a"), nb::sig(signature(name, "a: ArrayLike").c_str()), text);
 }
 
@@ -38,7 +38,7 @@ void def_unary_both(nb::module_& m, ArrayClass& array, const char* name, UnaryFu
 void def_binary(nb::module_& m, const char* name, BinaryFunction function, const char* text) {
   m.def(
       name,
-      [name, function](nb::object a, nb::object b) {
+      [name, function](nb::handle a, nb::handle b) {
         const auto [left, right] = operands_of(name, a, b);
         return function(left, right);
       },
@@ -46,10 +46,11 @@ void def_binary(nb::module_& m, const char* name, BinaryFunction function, const
       nb::sig(signature(name, "a: ArrayLike, b: ArrayLike").c_str()), text);
 }
 
-Array arange(nb::object start, nb::object stop, nb::object step, nb::object dtype) {
+Array arange(nb::handle start, nb::handle stop, nb::handle step, nb::handle dtype) {
+  const nb::int_ zero(0);
   if (stop.is_none()) {
     stop = start;
-    start = nb::int_(0);
+    start = zero;
   }
   const std::optional<Dtype> asked = dtype_or_none("arange", dtype);
   const auto is_integer = [](nb::handle value) { return PyIndex_Check(value.ptr()) != 0; };
@@ -69,14 +70,14 @@ using Filled = Array (*)(const array::Shape&, Dtype);
 void def_filled(nb::module_& m, const char* name, Filled function, const char* text) {
   m.def(
       name,
-      [name, function](nb::object shape, nb::object dtype) {
+      [name, function](nb::handle shape, nb::handle dtype) {
         return function(shape_of(name, shape), dtype_or_none(name, dtype).value_or(Dtype::float32));
       },
       value_arg("shape"), nb::arg("dtype") = nb::none(),
       nb::sig(signature(name, "shape: ShapeLike, dtype: DtypeLike | None = None").c_str()), text);
 }
 
-Array eye(nb::object n, nb::object m_columns, nb::object k, nb::object dtype) {
+Array eye(nb::handle n, nb::handle m_columns, nb::handle k, nb::handle dtype) {
   const std::int64_t rows = integer_of("eye", "n", n);
   const std::int64_t columns = m_columns.is_none() ? rows : integer_of("eye", "m", m_columns);
   return array::eye(rows, columns, int_of("eye", "k", k),
@@ -92,7 +93,7 @@ void def_creation(nb::module_& m) {
       "Ones of a shape, float32 unless said.");
   m.def(
       "full",
-      [](nb::object shape, nb::object value, nb::object dtype) {
+      [](nb::handle shape, nb::handle value, nb::handle dtype) {
         const Array filling = operand_of("full", "value", value);
         return array::full(shape_of("full", shape), filling,
                            dtype_or_none("full", dtype).value_or(filling.dtype()));
@@ -180,7 +181,7 @@ void init_array_operations(nb::module_& m, ArrayClass& array) {
   def_binaries(m);
   m.def(
       "where",
-      [](nb::object condition, nb::object a, nb::object b) {
+      [](nb::handle condition, nb::handle a, nb::handle b) {
         const auto [left, right] = operands_of("where", a, b);
         return array::where(operand_of("where", "condition", condition), left, right);
       },
@@ -189,7 +190,7 @@ void init_array_operations(nb::module_& m, ArrayClass& array) {
       "a where the condition is not 0, else b; the three broadcast.");
   m.def(
       "clip",
-      [](nb::object value, nb::object low, nb::object high) {
+      [](nb::handle value, nb::handle low, nb::handle high) {
         const Array a = operand_of("clip", "a", value);
         const auto bound = [&](const char* what, nb::handle given) {
           return given.is_none() ? std::nullopt
@@ -205,7 +206,7 @@ void init_array_operations(nb::module_& m, ArrayClass& array) {
       "a within the bounds that are given; the three broadcast.");
   m.def(
       "astype",
-      [](nb::object a, nb::object dtype) {
+      [](nb::handle a, nb::handle dtype) {
         return array::astype(operand_of("astype", "a", a), dtype_of("astype", dtype));
       },
       value_arg("a"), value_arg("dtype"),

@@ -30,13 +30,13 @@ void def_pair(ArrayClass& array, const std::string& name, const char* function) 
     array.def(full.c_str(), call, nb::is_operator(),
               nb::sig(signature(full.c_str(), "self, other: ArrayLike, /").c_str()));
   };
-  def("", [function](const Array& a, nb::object b) {
+  def("", [function](const Array& a, nb::handle b) {
     return Function(a, operand_or_next(function, b, a.dtype()));
   });
-  def("r", [function](const Array& a, nb::object b) {
+  def("r", [function](const Array& a, nb::handle b) {
     return Function(operand_or_next(function, b, a.dtype()), a);
   });
-  def("i", [function](nb::object self, nb::object b) {
+  def("i", [function](nb::handle self, nb::handle b) {
     Array& held = nb::cast<Array&>(self);
     held = Function(held, operand_or_next(function, b, held.dtype()));
     return self;
@@ -48,7 +48,7 @@ void def_comparison(ArrayClass& array, const char* name, const char* function) {
   // Python's own typing has `object` here.
   array.def(
       name,
-      [function](const Array& a, nb::object b) {
+      [function](const Array& a, nb::handle b) {
         return Function(a, operand_or_next(function, b, a.dtype()));
       },
       nb::is_operator(), nb::sig(signature(name, "self, other: object, /").c_str()));

@@ -47,16 +47,16 @@ constexpr const char* kShapeToKey =
 
 void def_keys(nb::module_& m) {
   m.def(
-      "seed", [](nb::object seed) { random::seed(seed_of("seed", seed)); }, value_arg("seed"),
+      "seed", [](nb::handle seed) { random::seed(seed_of("seed", seed)); }, value_arg("seed"),
       nb::sig("def seed(seed: int) -> None"),
       "Begins this thread's sequence of keys anew, from an integer of 64 bits without a sign.");
   m.def(
-      "key", [](nb::object seed) { return random::key(seed_of("key", seed)); }, value_arg("seed"),
+      "key", [](nb::handle seed) { return random::key(seed_of("key", seed)); }, value_arg("seed"),
       nb::sig("def key(seed: int) -> Array"),
       "A key, uint32 of shape (2,), of an integer of 64 bits without a sign.");
   m.def(
       "split",
-      [](nb::object key, nb::object num) {
+      [](nb::handle key, nb::handle num) {
         return random::split(given_array("split", "key", key), int_of("split", "num", num));
       },
       value_arg("key"), nb::arg("num").none() = 2,
@@ -64,7 +64,7 @@ void def_keys(nb::module_& m) {
       "Keys that are independent of each other and of the one given: uint32 of shape (num, 2).");
   m.def(
       "bits",
-      [](nb::object shape, nb::object key) {
+      [](nb::handle shape, nb::handle key) {
         return random::bits(shape_of("bits", shape), key_or_none("bits", key));
       },
       nb::arg("shape").none() = empty_shape(), nb::arg("key") = nb::none(),
@@ -75,7 +75,7 @@ void def_keys(nb::module_& m) {
 void def_floats(nb::module_& m) {
   m.def(
       "uniform",
-      [](nb::object low, nb::object high, nb::object shape, nb::object dtype, nb::object key) {
+      [](nb::handle low, nb::handle high, nb::handle shape, nb::handle dtype, nb::handle key) {
         return random::uniform(operand_of("uniform", "low", low),
                                operand_of("uniform", "high", high), shape_of("uniform", shape),
                                float_or("uniform", dtype), key_or_none("uniform", key));
@@ -89,7 +89,7 @@ void def_floats(nb::module_& m) {
       "Evenly in [low, high); the bounds broadcast to the shape. float32 unless said.");
   m.def(
       "normal",
-      [](nb::object shape, nb::object dtype, nb::object loc, nb::object scale, nb::object key) {
+      [](nb::handle shape, nb::handle dtype, nb::handle loc, nb::handle scale, nb::handle key) {
         return random::normal(shape_of("normal", shape), float_or("normal", dtype),
                               real_of("normal", "loc", loc), real_of("normal", "scale", scale),
                               key_or_none("normal", key));
@@ -106,7 +106,7 @@ void def_floats(nb::module_& m) {
 void def_integers(nb::module_& m) {
   m.def(
       "randint",
-      [](nb::object low, nb::object high, nb::object shape, nb::object dtype, nb::object key) {
+      [](nb::handle low, nb::handle high, nb::handle shape, nb::handle dtype, nb::handle key) {
         return random::randint(operand_of("randint", "low", low),
                                operand_of("randint", "high", high), shape_of("randint", shape),
                                dtype_or_none("randint", dtype).value_or(Dtype::int32),
@@ -119,7 +119,7 @@ void def_integers(nb::module_& m) {
       "Integers in [low, high); the bounds broadcast to the shape. int32 unless said.");
   m.def(
       "categorical",
-      [](nb::object logits, nb::object axis, nb::object key) {
+      [](nb::handle logits, nb::handle axis, nb::handle key) {
         return random::categorical(operand_of("categorical", "logits", logits),
                                    axis_of("categorical", axis), key_or_none("categorical", key));
       },

@@ -44,7 +44,7 @@ void def_both(nb::module_& m, ArrayClass& array, const char* name, const char* p
 
 void def_reduction(nb::module_& m, ArrayClass& array, const char* name, Reduction function,
                    const char* text) {
-  const auto call = [name, function](nb::object a, nb::object axis, nb::object keepdims) {
+  const auto call = [name, function](nb::handle a, nb::handle axis, nb::handle keepdims) {
     return function(operand_of(name, "a", a), axes_of(name, axis), keep_of(name, keepdims));
   };
   def_both(m, array, name, kParameters, call, text);
@@ -52,7 +52,7 @@ void def_reduction(nb::module_& m, ArrayClass& array, const char* name, Reductio
 
 void def_arg_reduction(nb::module_& m, ArrayClass& array, const char* name, ArgReduction function,
                        const char* text) {
-  const auto call = [name, function](nb::object a, nb::object axis, nb::object keepdims) {
+  const auto call = [name, function](nb::handle a, nb::handle axis, nb::handle keepdims) {
     return function(operand_of(name, "a", a), one_axis(name, axis), keep_of(name, keepdims));
   };
   def_both(m, array, name, kOneAxis, call, text);
@@ -63,7 +63,7 @@ void def_var(nb::module_& m, ArrayClass& array) {
       "The variance over an axis, several, or all, divided by n - ddof; a float. ValueError for "
       "an\n"
       "axis that is not there.";
-  const auto call = [](nb::object a, nb::object axis, nb::object keepdims, nb::object ddof) {
+  const auto call = [](nb::handle a, nb::handle axis, nb::handle keepdims, nb::handle ddof) {
     return array::var(operand_of("var", "a", a), axes_of("var", axis), keep_of("var", keepdims),
                       int_of("var", "ddof", ddof));
   };
@@ -102,7 +102,7 @@ void init_array_reductions(nb::module_& m, ArrayClass& array) {
   def_var(m, array);
   m.def(
       "softmax",
-      [](nb::object a, nb::object axis) {
+      [](nb::handle a, nb::handle axis) {
         return array::softmax(operand_of("softmax", "a", a), axes_of("softmax", axis));
       },
       value_arg("a"), nb::arg("axis") = nb::none(),

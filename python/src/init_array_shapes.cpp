@@ -26,7 +26,7 @@ std::vector<Array> list_of(const char* function, nb::handle arrays) {
   return parts;
 }
 
-std::vector<Array> split(nb::object a, nb::object parts, nb::object axis) {
+std::vector<Array> split(nb::handle a, nb::handle parts, nb::handle axis) {
   const Array whole = operand_of("split", "a", a);
   const int along = axis_of("split", axis);
   if (PyIndex_Check(parts.ptr()) != 0)
@@ -74,7 +74,7 @@ std::vector<Width> widths_of(const Array& a, nb::handle widths) {
 void def_reshapes(nb::module_& m) {
   m.def(
       "reshape",
-      [](nb::object a, nb::object shape) {
+      [](nb::handle a, nb::handle shape) {
         return array::reshape(operand_of("reshape", "a", a), shape_of("reshape", shape));
       },
       value_arg("a"), value_arg("shape"),
@@ -84,7 +84,7 @@ void def_reshapes(nb::module_& m) {
       "ValueError for another number of elements.");
   m.def(
       "broadcast_to",
-      [](nb::object a, nb::object shape) {
+      [](nb::handle a, nb::handle shape) {
         return array::broadcast_to(operand_of("broadcast_to", "a", a),
                                    shape_of("broadcast_to", shape));
       },
@@ -92,12 +92,12 @@ void def_reshapes(nb::module_& m) {
       nb::sig(signature("broadcast_to", "a: ArrayLike, shape: ShapeLike").c_str()),
       "Spread over a shape: extents are equal from the right, or 1. A view. ValueError otherwise.");
   m.def(
-      "flatten", [](nb::object a) { return array::flatten(operand_of("flatten", "a", a)); },
+      "flatten", [](nb::handle a) { return array::flatten(operand_of("flatten", "a", a)); },
       value_arg("a"), nb::sig(signature("flatten", "a: ArrayLike").c_str()),
       "Along one axis, row by row.");
   m.def(
       "expand_dims",
-      [](nb::object a, nb::object axis) {
+      [](nb::handle a, nb::handle axis) {
         if (axis.is_none()) throw_type("expand_dims", "axis", axis, "an axis or several");
         return array::expand_dims(operand_of("expand_dims", "a", a), *axes_of("expand_dims", axis));
       },
@@ -106,7 +106,7 @@ void def_reshapes(nb::module_& m) {
       "New axes of extent 1, counted in the result.");
   m.def(
       "squeeze",
-      [](nb::object a, nb::object axis) {
+      [](nb::handle a, nb::handle axis) {
         return array::squeeze(operand_of("squeeze", "a", a), axes_of("squeeze", axis));
       },
       value_arg("a"), nb::arg("axis") = nb::none(),
@@ -114,12 +114,12 @@ void def_reshapes(nb::module_& m) {
       "Without axes of extent 1, all unless said. ValueError for one of another extent.");
 }
 
-Array swapaxes(nb::object a, nb::object first, nb::object second) {
+Array swapaxes(nb::handle a, nb::handle first, nb::handle second) {
   return array::swapaxes(operand_of("swapaxes", "a", a), axis_of("swapaxes", first, "first"),
                          axis_of("swapaxes", second, "second"));
 }
 
-Array moveaxis(nb::object a, nb::object source, nb::object to) {
+Array moveaxis(nb::handle a, nb::handle source, nb::handle to) {
   return array::moveaxis(operand_of("moveaxis", "a", a), axis_of("moveaxis", source, "source"),
                          axis_of("moveaxis", to, "to"));
 }
@@ -127,7 +127,7 @@ Array moveaxis(nb::object a, nb::object source, nb::object to) {
 void def_orders(nb::module_& m, ArrayClass& array) {
   m.def(
       "transpose",
-      [](nb::object a, nb::object axes) {
+      [](nb::handle a, nb::handle axes) {
         return array::transpose(operand_of("transpose", "a", a),
                                 axes_of("transpose", axes, "axes"));
       },
@@ -159,7 +159,7 @@ void def_joins(nb::module_& m, ArrayClass& array) {
             nb::sig(signature("split", "self, " + rest, "list[Array]").c_str()), kParts);
   m.def(
       "concatenate",
-      [](nb::object arrays, nb::object axis) {
+      [](nb::handle arrays, nb::handle axis) {
         return array::concatenate(list_of("concatenate", arrays), axis_of("concatenate", axis));
       },
       value_arg("arrays"), nb::arg("axis").none() = 0,
@@ -167,14 +167,14 @@ void def_joins(nb::module_& m, ArrayClass& array) {
       "One after another along an axis; the other extents are equal, dtypes are promoted.");
   m.def(
       "stack",
-      [](nb::object arrays, nb::object axis) {
+      [](nb::handle arrays, nb::handle axis) {
         return array::stack(list_of("stack", arrays), axis_of("stack", axis));
       },
       value_arg("arrays"), nb::arg("axis").none() = 0, nb::sig(signature("stack", kArrays).c_str()),
       "Arrays of one shape beside another along a new axis, counted in the result.");
   m.def(
       "pad",
-      [](nb::object a, nb::object widths, nb::object value) {
+      [](nb::handle a, nb::handle widths, nb::handle value) {
         const Array inner = operand_of("pad", "a", a);
         return array::pad(inner, widths_of(inner, widths),
                           operand_of("pad", "value", value, inner.dtype()));
@@ -192,7 +192,7 @@ void def_joins(nb::module_& m, ArrayClass& array) {
 void def_elements(nb::module_& m) {
   m.def(
       "take",
-      [](nb::object a, nb::object indices, nb::object axis) {
+      [](nb::handle a, nb::handle indices, nb::handle axis) {
         return array::take(operand_of("take", "a", a), operand_of("take", "indices", indices),
                            axis.is_none() ? std::nullopt : std::optional(axis_of("take", axis)));
       },
@@ -203,7 +203,7 @@ void def_elements(nb::module_& m) {
       "without one. An index outside shows as an IndexError when the work is waited for.");
   m.def(
       "scatter_add",
-      [](nb::object a, nb::object indices, nb::object updates, nb::object axis) {
+      [](nb::handle a, nb::handle indices, nb::handle updates, nb::handle axis) {
         const Array base = operand_of("scatter_add", "a", a);
         return array::scatter_add(base, {operand_of("scatter_add", "indices", indices)},
                                   operand_of("scatter_add", "updates", updates, base.dtype()),
