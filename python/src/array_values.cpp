@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_values.h"
 
+#include <array>
 #include <limits>
 #include <string>
 #include <utility>
@@ -189,8 +190,11 @@ std::optional<Dtype> dtype_or_none(const char* function, nb::handle value) {
 }
 
 nb::object dtype_object(Dtype dtype) {
-  return nb::module_::import_("strandline._native.array")
-      .attr("dtypes")[nb::str(std::string(array::dtype_name(dtype)).c_str())];
+  // One for each; Python's objects are found by their addresses.
+  static std::array<ArrayDtype, 256> all{};
+  ArrayDtype& own = all[static_cast<std::uint8_t>(dtype)];
+  own.value = dtype;
+  return nb::cast(&own, nb::rv_policy::reference);
 }
 
 Shape shape_of(const char* function, nb::handle value) {

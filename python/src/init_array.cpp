@@ -118,7 +118,7 @@ void def_dtypes(nb::module_& m) {
   nb::dict all;
   for (const char* name :
        {"bool", "uint8", "uint32", "int32", "int64", "float16", "bfloat16", "float32", "float64"}) {
-    all[name] = nb::cast(ArrayDtype{array::dtype_named(name)});
+    all[name] = dtype_object(array::dtype_named(name));
   }
   m.attr("dtypes") = all;
 }
