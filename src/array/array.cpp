@@ -270,6 +270,10 @@ std::shared_ptr<Call> call_of(const Array& array) noexcept {
 
 std::vector<Array> outputs_of(const Array& array) {
   const GraphGuard guard;
+  return outputs_of_unlocked(array);
+}
+
+std::vector<Array> outputs_of_unlocked(const Array& array) {
   const std::shared_ptr<Call>& call = array.descriptor().call;
   std::vector<Array> outputs;
   if (call == nullptr) return outputs;

@@ -87,7 +87,7 @@ class Evaluation {
     std::shared_ptr<Call> call = ready_call(array);
     if (call == nullptr) return;
     const Stream stream = call->primitive->stream();
-    std::vector<Array> outputs = outputs_of(array);
+    std::vector<Array> outputs = outputs_of_unlocked(array);
     const CompletionPtr end = end_of(stream.state());
     encode(call, outputs, end);
     if (plan_.crossing.contains(call.get())) {

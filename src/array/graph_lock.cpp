@@ -31,7 +31,7 @@ void GraphLock::lock() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
     // Nobody who holds what the hook names waits for the graph, so this ends.
     take_back_hooked(held);
   }
-  owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  owner_.store(pthread_self(), std::memory_order_relaxed);
   depth_ = 1;
 }
 
@@ -45,16 +45,21 @@ void GraphLock::wait_for_change() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
   void* const held = let_go_of_hooked();
   const std::uint32_t depth = std::exchange(depth_, 0);
   owner_.store({}, std::memory_order_relaxed);
+  const std::uint32_t seen = changes_.load(std::memory_order_relaxed);
   ++waiting_;
-  changed_.wait(mutex_);
+  mutex_.unlock();
+  changes_.wait(seen, std::memory_order_relaxed);
+  mutex_.lock();
   --waiting_;
-  owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  owner_.store(pthread_self(), std::memory_order_relaxed);
   depth_ = depth;
   take_back_hooked(held);
 }
 
 void GraphLock::note_change() noexcept {
-  if (waiting_ > 0) changed_.notify_all();
+  if (waiting_ == 0) return;
+  changes_.fetch_add(1, std::memory_order_relaxed);
+  changes_.notify_all();
 }
 
 std::uint32_t GraphLock::let_go() noexcept STRANDLINE_NO_LOCK_ANALYSIS {
@@ -71,9 +76,8 @@ void GraphLock::take_back(std::uint32_t depth) noexcept STRANDLINE_NO_LOCK_ANALY
   depth_ = depth;
 }
 
-GraphLock& graph_lock() noexcept {
-  static GraphLock& instance = *new GraphLock;
-  return instance;
+namespace detail {
+constinit GraphLock the_graph_lock;
 }
 
 void set_blocking_hook(const BlockingHook& hook) noexcept {

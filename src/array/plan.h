@@ -30,6 +30,7 @@ Plan make_plan(const std::vector<Array>& outputs, Blocking blocking, std::uint32
     STRANDLINE_REQUIRES(graph_lock());
 /// Throws InvalidArgument, naming `function`, for an array that has no values and no operation.
 void check_can_run(const Descriptor& node, const char* function) STRANDLINE_REQUIRES(graph_lock());
+std::vector<Array> outputs_of_unlocked(const Array& array) STRANDLINE_REQUIRES(graph_lock());
 /// Takes an array and its siblings out of the graph. Null when it was in none.
 std::shared_ptr<Call> take_call(const Array& array) noexcept STRANDLINE_REQUIRES(graph_lock());
 /// What `Plan::consumers` knows an array by.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "array/device_state.h"
+#include "array/plan.h"
 #include "array/tracing.h"
 #include "strandline/array/descriptor.h"
 #include "strandline/array/graph_lock.h"
@@ -53,7 +54,7 @@ std::vector<FollowedCall> followed_calls(const std::vector<Array>& outputs, cons
         continue;
       }
       const std::shared_ptr<Call>& call = array.descriptor().call;
-      order.push_back({call, outputs_of(array)});
+      order.push_back({call, outputs_of_unlocked(array)});
       open.pop_back();
     }
   }

@@ -14,9 +14,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <thread>
+
+#include <pthread.h>
 
 #include "strandline/core/export.h"
 #include "strandline/core/mutex.h"
@@ -25,7 +25,7 @@ namespace strandline::array {
 
 class STRANDLINE_API STRANDLINE_CAPABILITY("mutex") GraphLock {
  public:
-  GraphLock() = default;
+  constexpr GraphLock() = default;
   GraphLock(const GraphLock&) = delete;
   GraphLock& operator=(const GraphLock&) = delete;
 
@@ -39,22 +39,26 @@ class STRANDLINE_API STRANDLINE_CAPABILITY("mutex") GraphLock {
 
  private:
   friend class BlockingScope;
-  bool is_mine() const noexcept {
-    return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  }
+  bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == pthread_self(); }
   /// Returns how often this thread had it, 0 when it had not.
   std::uint32_t let_go() noexcept;
   void take_back(std::uint32_t depth) noexcept;
 
   Mutex mutex_;
-  std::atomic<std::thread::id> owner_;
+  std::atomic<pthread_t> owner_{};
   std::uint32_t depth_ = 0;    // how often the owner has it
   std::uint32_t waiting_ = 0;  // for a change
-  std::condition_variable_any changed_;
+  std::atomic<std::uint32_t> changes_{0};
 };
 
+namespace detail {
+STRANDLINE_API extern GraphLock the_graph_lock;
+}
+
 /// The process's.
-STRANDLINE_API GraphLock& graph_lock() noexcept;
+inline GraphLock& graph_lock() noexcept {
+  return detail::the_graph_lock;
+}
 
 class STRANDLINE_SCOPED_CAPABILITY GraphGuard {
  public:
