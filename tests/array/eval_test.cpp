@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // B-IV of the behaviours of lazy arrays: what runs, in which order, and what becomes of errors.
+#include "strandline/alloc/default_allocator.h"
 #include "strandline/array/transforms.h"
 #include "support.h"
 
@@ -326,6 +327,29 @@ TEST(Eval, OrdersStreamsAfterOneAnother) {
     EXPECT_EQ(w.values<float>()[999], 48.0F);
     EXPECT_TRUE(simulated.machine->findings().empty());
   }
+}
+
+// B-34, B-37: with nothing queued it goes on over the limit, and no thread waits for itself.
+TEST(Eval, TwoStreamsWithATinyLimitComeToAnEndOnWorkerThreads) {
+  const auto allocator = std::make_shared<alloc::HostAllocator>(alloc::host_device());
+  allocator->set_memory_limit(1024);
+  const Device device(allocator);
+  const Stream first = new_stream(device);
+  const Stream second = new_stream(device);
+  const DeviceScope on(device);
+  Array x = full({1000}, Array(1.0F));
+  for (int i = 0; i < 40; ++i) {
+    const Array y = [&] {
+      const StreamScope there(second);
+      return x + Array(1.0F);
+    }();
+    const StreamScope here(first);
+    x = y * Array(0.5F) + x * Array(0.5F);
+    if (i % 3 == 0) async_eval({x});
+  }
+  eval({x});
+  EXPECT_GT(allocator->active_bytes(), 1024U);
+  EXPECT_FLOAT_EQ(x.values<float>()[999], 21.0F);
 }
 
 // B-41: streams are not bound to threads; one that was closed is refused.
