@@ -80,7 +80,8 @@ constexpr std::uint64_t kDonationSlackBytes = 16384;
 template <typename T>
 bool is_sole(const std::shared_ptr<T>& held) noexcept {
   if (held.use_count() != 1) return false;
-  const std::shared_ptr<T> share = held;
+  std::shared_ptr<T> share = held;
+  share.reset();
   return true;
 }
 
