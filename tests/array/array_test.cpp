@@ -14,7 +14,7 @@ constexpr float kSix[] = {0, 1, 2, 3, 4, 5};
 // B-1
 TEST(ArrayIdentity, CopiesHaveOneIdAndNewArraysOthers) {
   const Array x({1.0F});
-  const Array y = x;
+  const Array y = x;  // NOLINT(performance-unnecessary-copy-initialization): it is what is tested
   EXPECT_EQ(x.id(), y.id());
   EXPECT_NE(x.id(), Array({1.0F}).id());
   EXPECT_NE(x.id(), (x + x).id());
