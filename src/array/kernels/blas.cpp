@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 
 #include <dlfcn.h>
 #include <pthread.h>
 
 #include "array/kernels/loops.h"
+#include "strandline/array/graph_lock.h"
 #include "strandline/core/without_fork.h"
 
 namespace strandline::array {
@@ -49,8 +51,21 @@ void close_products() {
   products().lock();
 }
 
-void open_products() {
+// Simulated work runs on threads that hold the graph: that lock comes first.
+void close_for_fork() STRANDLINE_NO_LOCK_ANALYSIS {
+  graph_lock().lock();
+  products().lock();
+}
+
+void open_after_fork() STRANDLINE_NO_LOCK_ANALYSIS {
   products().unlock();
+  graph_lock().unlock();
+}
+
+// Threads that waited are not in the child, but the lock counts them.
+void open_in_child() STRANDLINE_NO_LOCK_ANALYSIS {
+  new (&products()) std::shared_mutex;
+  graph_lock().unlock();
 }
 
 Blas load() {
@@ -65,7 +80,7 @@ Blas load() {
   const auto config = reinterpret_cast<Config>(dlsym(library, "openblas_get_config"));
   if (blas.single == nullptr || blas.twice == nullptr) return Blas{};
   // Registered after the library's own handlers, these run before them.
-  pthread_atfork(&close_products, &open_products, &open_products);
+  pthread_atfork(&close_for_fork, &open_after_fork, &open_in_child);
   std::atexit(&close_products);
   blas.name = config == nullptr ? "OpenBLAS" : config();
   return blas;
