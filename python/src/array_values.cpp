@@ -289,6 +289,11 @@ std::vector<Array> arrays_in(const char* function, nb::handle tree) {
 
 // -- blocking -------------------------------------------------------------------------------------
 
+ReleasedForWait::~ReleasedForWait() {
+  released_.reset();
+  drop_released_owners();
+}
+
 void install_blocking_hook() noexcept {
   array::set_blocking_hook(
       {.let_go = []() noexcept -> void* {

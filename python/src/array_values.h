@@ -99,8 +99,18 @@ std::vector<array::Array> arrays_in(const char* function, nb::handle tree);
 
 /// Lets go of the interpreter lock where a thread evaluates or waits, which it does with an array
 /// of its own: `x += 1` changes what a Python object's is. Elsewhere the lock of graphs sees to it
-/// that nobody waits for it with the interpreter lock (install_blocking_hook).
-using ReleasedForWait = ReleasedLock;
+/// that nobody waits for it with the interpreter lock (install_blocking_hook). Afterwards what only
+/// the work that was waited for had kept of Python's goes.
+class ReleasedForWait {
+ public:
+  ReleasedForWait() = default;
+  ~ReleasedForWait();
+  ReleasedForWait(const ReleasedForWait&) = delete;
+  ReleasedForWait& operator=(const ReleasedForWait&) = delete;
+
+ private:
+  std::optional<ReleasedLock> released_{std::in_place};
+};
 void install_blocking_hook() noexcept;
 
 /// What a consumer asks of `__dlpack__`, each None unless said.

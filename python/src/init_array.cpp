@@ -114,7 +114,14 @@ void def_dtypes(nb::module_& m) {
           [](const ArrayDtype& d) {
             return text_object("strandline.array." + std::string(array::dtype_name(d.value)));
           },
-          nb::sig("def __repr__(self) -> str"));
+          nb::sig("def __repr__(self) -> str"))
+      // There is one object of each.
+      .def(
+          "__copy__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __copy__(self) -> Dtype"))
+      .def(
+          "__deepcopy__", [](nb::handle self, nb::handle /*memo*/) { return nb::borrow(self); },
+          nb::arg("memo"), nb::sig("def __deepcopy__(self, memo: dict[int, typing.Any]) -> Dtype"));
   nb::dict all;
   for (const char* name :
        {"bool", "uint8", "uint32", "int32", "int64", "float16", "bfloat16", "float32", "float64"}) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topic: devices and streams of arrays.
 
+#include <new>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -19,7 +21,13 @@ namespace {
 using array::Device;
 using array::Stream;
 
-Device make_device(const AllocatorHandle& handle) {
+// Of an object of strandline.allocators, which has ours in it, or of None.
+Device make_device(nb::handle allocator) {
+  if (allocator.is_none()) return Device::host();
+  AllocatorHandle handle;
+  if (!nb::hasattr(allocator, "_native") || !nb::try_cast(allocator.attr("_native"), handle)) {
+    throw_type("Device", "allocator", allocator, "a strandline allocator or None");
+  }
   device::Device& port = handle->device();
   // The allocator keeps its machine alive.
   return {std::shared_ptr<device::Device>(handle.allocator, &port), handle.allocator};
@@ -56,9 +64,21 @@ void def_stream(nb::module_& m) {
 }  // namespace
 
 void init_array_devices(nb::module_& m) {
-  nb::class_<Device> device(m, "Device", "Where arrays live, and the allocator they come from.");
+  nb::class_<Device> device(m, "Device",
+                            "Where arrays live: the device of an allocator. None is the host with "
+                            "its default allocator.\n"
+                            "\n"
+                            "The host must reach the allocator's memory, else ValueError; "
+                            "TypeError for other objects. Two\n"
+                            "devices of one allocator are equal.");
   def_stream(m);
   device
+      .def(
+          "__init__",
+          [](Device* self, nb::object allocator) { new (self) Device(make_device(allocator)); },
+          nb::arg("allocator") = nb::none(),
+          nb::sig("def __init__(self, allocator: strandline.allocators.Allocator | None = None)"
+                  " -> None"))
       .def_prop_ro(
           "name", [](const Device& d) { return text_object(d.name()); },
           nb::sig("def name(self) -> str"))
@@ -70,8 +90,7 @@ void init_array_devices(nb::module_& m) {
       .def(
           "__eq__", [](const Device& a, const Device& b) { return a == b; }, nb::is_operator(),
           nb::sig("def __eq__(self, b: object) -> bool"))
-      .def("__hash__",
-           [](const Device& d) { return reinterpret_cast<Py_hash_t>(d.state().get()) >> 4; })
+      .def("__hash__", [](const Device& d) { return reinterpret_cast<Py_hash_t>(&d.port()) >> 4; })
       .def(
           "__repr__",
           [](const Device& d) {
@@ -79,8 +98,6 @@ void init_array_devices(nb::module_& m) {
                                std::string(d.allocator().name()) + ">");
           },
           nb::sig("def __repr__(self) -> str"));
-  m.def("make_device", &make_device, nb::arg("allocator"), "The device of an allocator.");
-  m.def("host_device", &Device::host, "The host, with its default allocator at the time.");
   m.def("default_device", &array::default_device, "The host until another is set.");
   m.def("set_default_device", &array::set_default_device, nb::arg("device"), "The one before.");
   m.def("new_stream", &array::new_stream, nb::arg("device"), "A further stream of a device.");

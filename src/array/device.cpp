@@ -89,7 +89,9 @@ DeviceState::DeviceState(std::shared_ptr<device::Device> port_device,
                          std::shared_ptr<alloc::Allocator> given_allocator)
     : port(std::move(port_device)),
       own_allocator(std::move(given_allocator)),
-      name(port->facts().name) {}
+      name(port->facts().name) {
+  keep_graphs_whole_in_forks();
+}
 
 alloc::Allocator& DeviceState::allocator() const {
   return own_allocator != nullptr ? *own_allocator : alloc::default_allocator();
@@ -245,6 +247,11 @@ Device::Device(std::shared_ptr<device::Device> port, std::shared_ptr<alloc::Allo
 
 Device::Device(const std::shared_ptr<alloc::Allocator>& allocator)
     : Device(allocator == nullptr ? nullptr : unowned(allocator->device()), allocator) {}
+
+bool Device::operator==(const Device& other) const noexcept {
+  return state_ == other.state_ || (state_->port == other.state_->port &&
+                                    state_->own_allocator == other.state_->own_allocator);
+}
 
 const std::string& Device::name() const noexcept {
   return state_->name;

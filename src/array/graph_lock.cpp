@@ -3,6 +3,10 @@
 
 #include <utility>
 
+#include <pthread.h>
+
+#include "strandline/record/recorder.h"
+
 namespace strandline::array {
 namespace {
 
@@ -78,6 +82,16 @@ void GraphLock::take_back(std::uint32_t depth) noexcept STRANDLINE_NO_LOCK_ANALY
 
 namespace detail {
 constinit GraphLock the_graph_lock;
+}
+
+void keep_graphs_whole_in_forks() {
+  // The recorder's handler takes the locks of allocators, which come after the graph's: handlers
+  // that were registered last run first.
+  static const bool is_registered =
+      (record::recorder(),
+       pthread_atfork([] { graph_lock().lock(); }, [] { graph_lock().unlock(); },
+                      [] { graph_lock().unlock(); }) == 0);
+  static_cast<void>(is_registered);
 }
 
 void set_blocking_hook(const BlockingHook& hook) noexcept {

@@ -38,10 +38,16 @@ void unregister_state_provider(StateProvider* provider) noexcept {
   std::erase(registry().providers, provider);
 }
 
+// Their locks too: the child goes on with the allocators, also where another thread was in one.
 void lock_providers_for_fork() noexcept {
   registry().mutex.lock();
+  for (StateProvider* provider : registry().providers) provider->lock_state();
 }
 void unlock_providers_after_fork() noexcept {
+  std::vector<StateProvider*>& providers = registry().providers;
+  for (auto provider = providers.rbegin(); provider != providers.rend(); ++provider) {
+    (*provider)->unlock_state();
+  }
   registry().mutex.unlock();
 }
 

@@ -23,10 +23,12 @@ from strandline._native import testing
 def arrays_are_gone(request: pytest.FixtureRequest) -> Iterator[None]:
     """Arrays lie in the process's default allocator: what it keeps for them would stand in the
     snapshots of whichever tests come after."""
+    before = sl.get_active_memory()
     yield
     if request.module.__name__.startswith("test_array"):
         gc.collect()
         sl.clear_cache()
+        assert sl.get_active_memory() <= before, "arrays of the module are still alive"
 
 
 class Heap:

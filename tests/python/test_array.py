@@ -365,8 +365,37 @@ def test_copies_and_pickles_are_arrays_of_their_own(dtype):
         ):
             assert (made.dtype, made.shape) == (x.dtype, x.shape)
             assert made.tolist() == x.tolist()
+    assert copy.deepcopy([a.dtype])[0] is copy.copy(a.dtype) is a.dtype
     kept = copy.deepcopy(a)
     a += 1
     assert kept.tolist() != a.tolist()
     with pytest.raises(ValueError, match=r"values; got 3 bytes, expected 8"):
         sa.Array.__new__(sa.Array).__setstate__((b"abc", "float32", (2,)))
+
+
+def test_a_device_is_a_class_and_the_same_for_one_allocator():
+    allocator = sl.UnifiedAllocator()
+    device = sa.Device(allocator)
+    assert isinstance(device, sa.Device)
+    assert device == sa.Device(allocator) and hash(device) == hash(sa.Device(allocator))
+    assert device != sa.Device() and sa.Device() == sa.Device(None)
+    with pytest.raises(TypeError, match=r"\[Device\] allocator; got 'x' of type str"):
+        sa.Device("x")
+
+
+def test_memory_of_python_goes_with_what_was_waited_for():
+    for wait in (lambda y: y.tolist(), lambda y: sa.synchronize(), lambda y: y[0].item()):
+        memory = bytearray(b"\1\2")
+        x = sa.asarray(memory, copy=False)
+        y = x + 1
+        sa.async_eval(y)
+        del x
+        y.tolist()
+        gc.collect()
+        wait(y)
+        memory.extend(b"\3")  # refused while somebody exports it
+
+
+def test_an_argument_is_named_once():
+    with pytest.raises(ValueError, match="argnames; got .*, expected each argument once"):
+        sa.grad(lambda a: a.sum(), argnames=["a", "a"])

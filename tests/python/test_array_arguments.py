@@ -9,8 +9,17 @@ import pytest
 np = pytest.importorskip("numpy")
 import strandline.array as sa  # noqa: E402
 
-a23, a32, a4 = sa.zeros((2, 3)), sa.zeros((3, 2)), sa.zeros((4,))
+a23 = a32 = a4 = None  # arrays of these shapes, while the module's tests run
 HUGE = 2**40
+
+
+@pytest.fixture(scope="module", autouse=True)
+def operands():
+    shapes = {"a23": (2, 3), "a32": (3, 2), "a4": (4,)}
+    globals().update({name: sa.zeros(shape) for name, shape in shapes.items()})
+    yield
+    globals().update(dict.fromkeys(shapes))
+
 
 REFUSED = [
     (lambda: sa.sum(a23, HUGE), f"[sum] axis; got {HUGE}, expected an axis of the array"),

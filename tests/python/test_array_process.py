@@ -128,3 +128,37 @@ def test_a_program_ends_quietly_with_work_under_way_and_arrays_alive():
     print("done")
     """)
     assert said == "done\n"
+
+
+@pytest.mark.parametrize("work", ["sa.tanh(z + z)", "z @ z", "sa.grad(lambda a: (a * a).sum())(z)"])
+def test_a_child_goes_on_while_threads_of_its_parent_evaluate(work):
+    said = run(
+        FORK
+        + f"""
+    import threading
+    stop = False
+
+    def evaluate():
+        while not stop:
+            z = sa.ones((60, 60))
+            sa.eval({work})
+
+    def child():
+        for _ in range(3):  # work of another thread may have been cut off, which is told once
+            try:
+                return ((sa.ones((4, 4)) + 1) @ sa.ones((4, 4))).sum().item()
+            except sl.DeviceError:
+                pass
+
+    sa.eval(sa.ones((8, 8)) @ sa.ones((8, 8)))
+    threads = [threading.Thread(target=evaluate) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(12):
+        child_says(child)
+    stop = True
+    for thread in threads:
+        thread.join()
+    """
+    )
+    assert said == "128.0\n" * 12

@@ -43,7 +43,8 @@ class STRANDLINE_API Device {
   /// Work that was queued and has not run.
   std::uint64_t queued_tasks() const noexcept;
 
-  bool operator==(const Device&) const = default;
+  /// Of one device and allocator.
+  bool operator==(const Device& other) const noexcept;
 
   explicit Device(std::shared_ptr<DeviceState> state) noexcept : state_(std::move(state)) {}
   const std::shared_ptr<DeviceState>& state() const noexcept { return state_; }

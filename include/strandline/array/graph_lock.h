@@ -68,6 +68,10 @@ class STRANDLINE_SCOPED_CAPABILITY GraphGuard {
   GraphGuard& operator=(const GraphGuard&) = delete;
 };
 
+/// From now on a fork waits for what other threads do under the lock, so that the child has graphs
+/// whole and the lock free. Once for the process.
+void keep_graphs_whole_in_forks();
+
 /// What else a thread must not hold while it blocks: the lock of an interpreter whose threads use
 /// arrays. `let_go` returns what `take_back` needs, null when this thread did not hold it.
 struct BlockingHook {

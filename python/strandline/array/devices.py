@@ -14,9 +14,7 @@ from collections.abc import Iterator
 
 from .. import _arguments
 from .._native import array as _native
-from .._native.array import Array, Stream
-from .._native.array import Device as _Device
-from ..allocators import Allocator
+from .._native.array import Array, Device, Stream
 
 __all__ = [
     "Device",
@@ -29,48 +27,34 @@ __all__ = [
 ]
 
 
-def Device(allocator: Allocator | None = None) -> _Device:  # noqa: N802  makes a device
-    """The device of an allocator; None is the host with its default allocator.
-
-    The host must reach the allocator's memory, else ValueError; TypeError for other objects. Two
-    devices of one allocator are equal.
-    """
-    if allocator is None:
-        return _native.host_device()
-    if not isinstance(allocator, Allocator):
-        expected = "a strandline allocator or None"
-        raise TypeError(_arguments.message("Device", "allocator", repr(allocator), expected))
-    return _native.make_device(allocator._native)
-
-
-def default_device() -> _Device:
+def default_device() -> Device:
     """Where operations of threads go that are in no `stream`: the host until another is set."""
     return _native.default_device()
 
 
-def set_default_device(device: _Device) -> _Device:
+def set_default_device(device: Device) -> Device:
     """Operations go there from now on, on all threads; returns the device before."""
-    if not isinstance(device, _Device):
+    if not isinstance(device, Device):
         raise TypeError(
             _arguments.message("set_default_device", "device", repr(device), "a Device")
         )
     return _native.set_default_device(device)
 
 
-def new_stream(device: _Device | None = None) -> Stream:
+def new_stream(device: Device | None = None) -> Stream:
     """A further stream, of the default device unless said; any thread may use it."""
     if device is None:
         device = default_device()
-    if not isinstance(device, _Device):
+    if not isinstance(device, Device):
         expected = "a Device or None"
         raise TypeError(_arguments.message("new_stream", "device", repr(device), expected))
     return _native.new_stream(device)
 
 
 @contextlib.contextmanager
-def stream(where: Stream | _Device) -> Iterator[Stream]:
+def stream(where: Stream | Device) -> Iterator[Stream]:
     """Operations of this thread go to a stream, or a device's default stream, inside of it."""
-    if isinstance(where, _Device):
+    if isinstance(where, Device):
         where = where.default_stream
     if not isinstance(where, Stream):
         raise TypeError(_arguments.message("stream", "where", repr(where), "a Stream or a Device"))
@@ -81,7 +65,7 @@ def stream(where: Stream | _Device) -> Iterator[Stream]:
         _native.pop_stream()
 
 
-def to_device(a: Array, device: _Device) -> Array:
+def to_device(a: Array, device: Device) -> Array:
     """The values of an array on another device; the array itself where they are there already.
 
     Lazy, and gradients go back the same way. Between the host and a simulated device, or two of
@@ -89,12 +73,12 @@ def to_device(a: Array, device: _Device) -> Array:
     """
     if not isinstance(a, Array):
         raise TypeError(_arguments.message("to_device", "a", repr(a), "an array"))
-    if not isinstance(device, _Device):
+    if not isinstance(device, Device):
         raise TypeError(_arguments.message("to_device", "device", repr(device), "a Device"))
     return _native.to_device(a, device)
 
 
-def synchronize(what: Stream | _Device | None = None) -> None:
+def synchronize(what: Stream | Device | None = None) -> None:
     """Wait until all work of a stream has run, or of all streams of a device.
 
     Without an argument: of all streams of the default device, whichever stream this thread's
@@ -103,7 +87,7 @@ def synchronize(what: Stream | _Device | None = None) -> None:
     """
     if what is None:
         what = default_device()
-    if not isinstance(what, (Stream, _Device)):
+    if not isinstance(what, (Stream, Device)):
         expected = "a Stream, a Device or None"
         raise TypeError(_arguments.message("synchronize", "what", repr(what), expected))
     _native.synchronize(what)

@@ -73,6 +73,10 @@ def value_and_grad(
     if argnums is None:
         argnums = [] if names else 0
     numbers = _all_of("argnums", argnums, int, "an int or a sequence of ints")
+    if len(set(names)) != len(names):
+        raise ValueError(
+            _arguments.message("value_and_grad", "argnames", repr(argnames), "each argument once")
+        )
     if not numbers and not names:
         raise ValueError(_arguments.message("value_and_grad", "argnums", argnums, "an argument"))
 

@@ -2,6 +2,7 @@
 #include "array/kernels/blas.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <mutex>
@@ -40,18 +41,15 @@ constexpr bool kUsesBlas = true;
 #endif
 
 // OpenBLAS ends its threads when the process forks and when it ends, without asking whether it is
-// at work: it then waits for ever. Both wait here for the products under way, and products after
-// them for the end of the fork, or for that of the process.
+// at work: it then waits for ever. Both wait here for the products under way. Products wait for the
+// end of a fork; what is multiplied when the process ends goes without the library.
 std::shared_mutex& products() {
   static std::shared_mutex& instance = *new std::shared_mutex;
   return instance;
 }
+constinit std::atomic<bool> g_has_ended{false};
 
-void close_products() {
-  products().lock();
-}
-
-// Simulated work runs on threads that hold the graph: that lock comes first.
+// Simulated work may run on a thread that holds the graph: that lock comes first.
 void close_for_fork() STRANDLINE_NO_LOCK_ANALYSIS {
   graph_lock().lock();
   products().lock();
@@ -62,10 +60,15 @@ void open_after_fork() STRANDLINE_NO_LOCK_ANALYSIS {
   graph_lock().unlock();
 }
 
-// Threads that waited are not in the child, but the lock counts them.
+// The lock is the parent's thread's, by its number; the child's thread has another.
 void open_in_child() STRANDLINE_NO_LOCK_ANALYSIS {
   new (&products()) std::shared_mutex;
   graph_lock().unlock();
+}
+
+void end_of_process() {
+  const std::lock_guard none_under_way(products());
+  g_has_ended.store(true, std::memory_order_relaxed);
 }
 
 Blas load() {
@@ -81,7 +84,7 @@ Blas load() {
   if (blas.single == nullptr || blas.twice == nullptr) return Blas{};
   // Registered after the library's own handlers, these run before them.
   pthread_atfork(&close_for_fork, &open_after_fork, &open_in_child);
-  std::atexit(&close_products);
+  std::atexit(&end_of_process);
   blas.name = config == nullptr ? "OpenBLAS" : config();
   return blas;
 }
@@ -124,6 +127,10 @@ void multiply_by(Gemm<T> gemm, const Matrix<T>& a, const Matrix<T>& b, T* to, st
     return x.is_transposed ? kTranspose : kNoTranspose;
   };
   const std::shared_lock under_way(products());
+  if (g_has_ended.load(std::memory_order_relaxed)) {
+    multiply_plain(a, b, to, m, n, k);
+    return;
+  }
   gemm(kRowMajor, transpose(a), transpose(b), number(m), number(n), number(k), T{1}, a.at,
        number(a.stride), b.at, number(b.stride), T{0}, to, number(n));
 }

@@ -8,7 +8,6 @@
 
 #include "device/checks.h"
 #include "device/host/host_fork.h"
-#include "strandline/core/without_fork.h"
 
 namespace strandline::device {
 
@@ -161,10 +160,7 @@ void HostStreams::run_entry(Stream& stream, Entry entry) {
   } catch (...) {
     error = current_error(entry.operation.work.name, stream.id);
   }
-  {
-    const WithoutFork stay;  // it may take an allocator's lock
-    entry = Entry{};         // what it kept ends here, without the lock
-  }
+  entry = Entry{};  // what it kept ends here, without the lock
   state_.mutex.lock();
   if (error != nullptr) note_error(stream, std::move(error));
 }

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
-import strandline._native
 from strandline._native.array import random as random
+import strandline.allocators
 import strandline.array.typing
 
 class Dtype:
@@ -17,6 +17,8 @@ class Dtype:
         """Bytes of one element."""
 
     def __repr__(self) -> str: ...
+    def __copy__(self) -> Dtype: ...
+    def __deepcopy__(self, memo: dict[int, Any]) -> Dtype: ...
 
 dtypes: dict = ...
 
@@ -309,8 +311,14 @@ def asarray(
     """
 
 class Device:
-    """Where arrays live, and the allocator they come from."""
+    """
+    Where arrays live: the device of an allocator. None is the host with its default allocator.
 
+    The host must reach the allocator's memory, else ValueError; TypeError for other objects. Two
+    devices of one allocator are equal.
+    """
+
+    def __init__(self, allocator: strandline.allocators.Allocator | None = None) -> None: ...
     @property
     def name(self) -> str: ...
     @property
@@ -342,12 +350,6 @@ class Stream:
     def __eq__(self, b: object) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
-
-def make_device(allocator: strandline._native.Allocator) -> Device:
-    """The device of an allocator."""
-
-def host_device() -> Device:
-    """The host, with its default allocator at the time."""
 
 def default_device() -> Device:
     """The host until another is set."""
