@@ -63,6 +63,7 @@ void def_stream(nb::module_& m) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a list of definitions
 void init_array_devices(nb::module_& m) {
   nb::class_<Device> device(m, "Device",
                             "Where arrays live: the device of an allocator. None is the host with "
@@ -75,7 +76,9 @@ void init_array_devices(nb::module_& m) {
   device
       .def(
           "__init__",
-          [](Device* self, nb::object allocator) { new (self) Device(make_device(allocator)); },
+          [](Device* self, const nb::object& allocator) {
+            new (self) Device(make_device(allocator));
+          },
           nb::arg("allocator") = nb::none(),
           nb::sig("def __init__(self, allocator: strandline.allocators.Allocator | None = None)"
                   " -> None"))

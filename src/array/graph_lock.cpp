@@ -84,13 +84,23 @@ namespace detail {
 constinit GraphLock the_graph_lock;
 }
 
+namespace {
+
+void close_graphs() STRANDLINE_NO_LOCK_ANALYSIS {
+  graph_lock().lock();
+}
+
+void open_graphs() STRANDLINE_NO_LOCK_ANALYSIS {
+  graph_lock().unlock();
+}
+
+}  // namespace
+
 void keep_graphs_whole_in_forks() {
   // The recorder's handler takes the locks of allocators, which come after the graph's: handlers
   // that were registered last run first.
   static const bool is_registered =
-      (record::recorder(),
-       pthread_atfork([] { graph_lock().lock(); }, [] { graph_lock().unlock(); },
-                      [] { graph_lock().unlock(); }) == 0);
+      (record::recorder(), pthread_atfork(&close_graphs, &open_graphs, &open_graphs) == 0);
   static_cast<void>(is_registered);
 }
 
