@@ -19,19 +19,6 @@ using array::Shape;
 
 namespace {
 
-bool holds(Dtype dtype, std::int64_t number) noexcept {
-  switch (dtype) {
-    case Dtype::uint8:
-      return std::in_range<std::uint8_t>(number);
-    case Dtype::uint32:
-      return std::in_range<std::uint32_t>(number);
-    case Dtype::int32:
-      return std::in_range<std::int32_t>(number);
-    default:
-      return true;
-  }
-}
-
 // A number that takes after an array: integers fit any number, floats any float.
 Array number_like(const char* function, const char* what, const Number& number,
                   std::optional<Dtype> like) {
@@ -46,7 +33,7 @@ Array number_like(const char* function, const char* what, const Number& number,
   const bool is_large = number.integer < Limits::min() || number.integer > Limits::max();
   const Dtype own = is_large ? Dtype::int64 : Dtype::int32;
   const Dtype dtype = like && *like != Dtype::bool_ ? *like : own;
-  if (!holds(dtype, number.integer)) {
+  if (!array::holds_integer(dtype, number.integer)) {
     throw InvalidArgument(error_message(function, what, std::to_string(number.integer),
                                         "one that " + std::string(array::dtype_name(dtype)) +
                                             ", the other operand's dtype, can hold"));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include "array/half.h"
 #include "strandline/core/error.h"
@@ -42,6 +43,19 @@ Dtype dtype_named(std::string_view name) {
 
 bool is_floating(Dtype dtype) noexcept {
   return rank_of(dtype) >= rank_of(Dtype::float16);
+}
+
+bool holds_integer(Dtype dtype, std::int64_t number) noexcept {
+  switch (dtype) {
+    case Dtype::uint8:
+      return std::in_range<std::uint8_t>(number);
+    case Dtype::uint32:
+      return std::in_range<std::uint32_t>(number);
+    case Dtype::int32:
+      return std::in_range<std::int32_t>(number);
+    default:
+      return true;
+  }
 }
 
 Dtype promote(Dtype a, Dtype b) noexcept {

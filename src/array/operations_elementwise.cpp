@@ -62,19 +62,6 @@ std::int64_t as_integer(double number) {
       error_message("arange", "number", fmt::format("{}", number), "an integer of 64 bits"));
 }
 
-bool holds(Dtype dtype, std::int64_t number) {
-  switch (dtype) {
-    case Dtype::uint8:
-      return std::in_range<std::uint8_t>(number);
-    case Dtype::uint32:
-      return std::in_range<std::uint32_t>(number);
-    case Dtype::int32:
-      return std::in_range<std::int32_t>(number);
-    default:
-      return true;
-  }
-}
-
 // `count` integers. MLX lets those wrap that the dtype does not hold; nobody means that.
 Array range(std::int64_t start, std::int64_t step, std::uint64_t count, Dtype dtype) {
   if (dtype == Dtype::bool_) {
@@ -89,7 +76,7 @@ Array range(std::int64_t start, std::int64_t step, std::uint64_t count, Dtype dt
   const auto last = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
                                               (count - 1) * static_cast<std::uint64_t>(step));
   for (const std::int64_t element : {start, last}) {
-    if (count == 0 || is_floating(dtype) || holds(dtype, element)) continue;
+    if (count == 0 || is_floating(dtype) || holds_integer(dtype, element)) continue;
     throw InvalidArgument(error_message("arange", "element", std::to_string(element),
                                         fmt::format("one that {} holds", dtype_name(dtype))));
   }

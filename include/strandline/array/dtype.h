@@ -21,6 +21,8 @@ STRANDLINE_API bool is_supported(Dtype dtype) noexcept;
 /// The dtype of a name, "float32" or "bool". InvalidArgument for others.
 STRANDLINE_API Dtype dtype_named(std::string_view name);
 STRANDLINE_API bool is_floating(Dtype dtype) noexcept;
+/// Whether an integer dtype has this number; true for all others.
+STRANDLINE_API bool holds_integer(Dtype dtype, std::int64_t number) noexcept;
 /// The dtype that an operation on both has: the wider of one kind; a float against an integer;
 /// int64 for uint32 with int32; float32 for float16 with bfloat16.
 STRANDLINE_API Dtype promote(Dtype a, Dtype b) noexcept;
